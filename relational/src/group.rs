@@ -3,7 +3,7 @@
 use crate::Column;
 use crate::column::expect_len;
 use crate::key::{Codes, Key, Keys, Numbers, Sorted, run_offsets};
-use crate::number::{Aggregate, Amount, Number, NumberedRows, SortedRows, Summable, if_valid};
+use crate::number::{Aggregate, Amount, Number, NumberedRows, SortedRows, Summable, if_valid, number_of};
 use crate::rows::{Rows, Take, expect_rows};
 use bytemuck::Pod;
 use gpu_primitives::operator::{map, predicate};
@@ -49,18 +49,12 @@ enum Members {
 /// it.
 #[derive(Debug)]
 struct Numbered {
-    numbers: DeviceVec<u32>,
+    numbers: DeviceVec<u16>,
     bits: u32,
     /// The number that the rows of each group have, in ascending order.
     of_groups: DeviceVec<u32>,
     order: OnceLock<DeviceVec<u32>>,
 }
-
-/// Numbers of so many bits are few: a block has room for the sums of all of them.
-const FEW_BITS: u32 = 12;
-
-/// Tables of so many numbers are made for any number of rows.
-const SMALL_TABLE: usize = 256;
 
 /// Returns the groups of rows with equal keys. Nulls are equal to each other. Waits once, for the number of groups.
 ///
@@ -68,7 +62,7 @@ const SMALL_TABLE: usize = 256;
 /// [`Error::LengthMismatch`] if the key columns have different lengths; [`Error::TooLong`] for 2^32 - 1 rows or more;
 /// [`Error::OutOfMemory`]; any launch error.
 pub fn group_by<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Groups, Error> {
-    Groups::of(stream, keys.into().codes(stream)?)
+    Groups::of(stream, keys.into().codes_of_groups(stream)?)
 }
 
 /// Returns the first row of each different key, in ascending order of the keys. Waits once, for their number.
@@ -81,21 +75,18 @@ pub fn distinct<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Rows, 
 
 impl Groups {
     /// Returns the groups of rows with these numbers.
-    pub(crate) fn of(stream: &Stream, codes: Codes) -> Result<Self, Error> {
-        let Codes { numbers, bits } = codes;
-        match numbers {
-            Numbers::Short(numbers) if bits <= FEW_BITS && 1 << bits <= numbers.len().max(SMALL_TABLE) => {
-                Self::numbered(stream, numbers, bits)
-            }
-            numbers => Self::ordered(stream, Codes { numbers, bits }),
+    fn of(stream: &Stream, codes: Codes) -> Result<Self, Error> {
+        match codes.numbers {
+            Numbers::Tiny(numbers) => Self::numbered(stream, numbers, codes.bits),
+            _ => Self::ordered(stream, codes),
         }
     }
 
     /// Returns the groups of rows with numbers of few bits.
-    fn numbered(stream: &Stream, numbers: DeviceVec<u32>, bits: u32) -> Result<Self, Error> {
+    fn numbered(stream: &Stream, numbers: DeviceVec<u16>, bits: u32) -> Result<Self, Error> {
         let (rows, table_len) = (numbers.len(), 1 << bits);
         let (mut counts, mut firsts) = (stream.uninit::<u32>(table_len)?, stream.uninit::<u32>(table_len)?);
-        histogram::counts_and_firsts(stream, &numbers, &mut counts, &mut firsts)?;
+        histogram::counts_and_firsts(stream, mapped(&numbers, number_of()), &mut counts, &mut firsts)?;
         let of_groups: DeviceVec<u32> =
             select::collect_positions(stream, &counts, predicate!(|count: u32| count != 0))?;
         let mut offsets = stream.zeroed::<u32>(of_groups.len() + 1)?;
@@ -106,7 +97,7 @@ impl Groups {
     }
 
     /// Returns the groups of rows in the order of their numbers.
-    fn ordered(stream: &Stream, codes: Codes) -> Result<Self, Error> {
+    pub(crate) fn ordered(stream: &Stream, codes: Codes) -> Result<Self, Error> {
         let Sorted { numbers, rows } = Sorted::new(stream, codes)?;
         let offsets = run_offsets(stream, &numbers)?;
         drop(numbers);
@@ -169,12 +160,15 @@ impl Groups {
     /// # Errors
     /// [`Error::LengthMismatch`] if the column does not have as many rows as were grouped; same as [`count`](Self::count).
     pub fn count_valid<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
-        if let (Members::Numbered(numbered), Some(valid)) = (&self.members, column.valid()) {
-            expect_len("a column of grouped rows", self.rows, column.len())?;
-            let counts = numbered.count(stream, valid)?;
-            return Column::compute(stream, mapped(&counts, map!(|count: u32| -> u64 { count as u64 })));
+        expect_len("a column of grouped rows", self.rows, column.len())?;
+        match (&self.members, column.valid()) {
+            (_, None) => self.count(stream),
+            (Members::Numbered(numbered), Some(valid)) => {
+                let counts = numbered.count(stream, valid)?;
+                Column::compute(stream, mapped(&counts, map!(|count: u32| -> u64 { count as u64 })))
+            }
+            _ => count(stream, self.present(stream, column)?.sorted().offsets),
         }
-        count(stream, self.present(stream, column)?.sorted().offsets)
     }
 
     /// Returns the sum of each group; null where there are no elements but nulls. Those of integers are [exact](Summable), and waited for if
@@ -416,7 +410,7 @@ impl Numbered {
         let mut table = stream.zeroed::<u32>(1 << self.bits)?;
         // SAFETY: the numbers of groups are different, and have so many bits.
         unsafe { permute::scatter_unchecked(stream, &groups, &self.of_groups, &mut table)? };
-        transform::collect(stream, at(&table, &self.numbers))
+        transform::collect(stream, at(&table, mapped(&self.numbers, number_of())))
     }
 }
 

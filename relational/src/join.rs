@@ -171,7 +171,7 @@ struct Sides {
 
 impl Sides {
     fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>) -> Result<Self, Error> {
-        let Packed { mut sides, bits, last, narrow } = Packed::new(stream, &[left, right])?;
+        let Packed { mut sides, bits, last, narrow } = Packed::new(stream, &[left, right], false)?;
         let numbers = sides.pop().expect("two sides");
         let left = sides.pop().expect("two sides");
         Ok(Self { left, right: Codes { numbers, bits }, last, narrow })

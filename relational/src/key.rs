@@ -93,8 +93,19 @@ struct Kind {
 
 /// A number for each row: of 32 bits in memory if that is enough.
 pub(crate) enum Numbers {
+    /// Numbers of [few](is_few) groups, where it was asked for them. They are not sorted.
+    Tiny(DeviceVec<u16>),
     Short(DeviceVec<u32>),
     Long(DeviceVec<u64>),
+}
+
+/// Numbers of so many bits are few: a block of a kernel has room for the sums of all of them.
+const FEW_BITS: u32 = 12;
+
+/// Returns whether numbers of so many bits are few, for so many rows: there is a table of them.
+const fn is_few(bits: u32, rows: usize) -> bool {
+    const SMALL_TABLE: usize = 256;
+    bits <= FEW_BITS && (1 << bits <= SMALL_TABLE || 1 << bits <= rows)
 }
 
 /// A type that [`Numbers`] have in memory.
@@ -136,15 +147,18 @@ macro_rules! with_width {
                 type $type = u64;
                 $body
             }
+            $crate::key::Numbers::Tiny(_) => unreachable!("numbers of few groups are neither sorted nor packed"),
         }
     };
 }
 pub(crate) use with_width;
 
 impl Numbers {
-    /// Computes numbers of so many bits.
-    fn collect<'a>(stream: &Stream, source: impl Source<'a, u64>, bits: u32) -> Result<Self, Error> {
-        Ok(if bits <= u32::BITS {
+    /// Computes numbers of so many bits; tiny ones, if that is said.
+    fn collect<'a>(stream: &Stream, source: impl Source<'a, u64>, bits: u32, tiny: bool) -> Result<Self, Error> {
+        Ok(if tiny {
+            Self::Tiny(transform::collect(stream, mapped(source, map!(|number: u64| -> u16 { number as u16 })))?)
+        } else if bits <= u32::BITS {
             Self::Short(transform::collect(stream, mapped(source, map!(|number: u64| -> u32 { number as u32 })))?)
         } else {
             Self::Long(transform::collect(stream, source)?)
@@ -153,7 +167,11 @@ impl Numbers {
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        with_width!(self => numbers: K, DeviceVec::<K>::len(numbers))
+        match self {
+            Self::Tiny(numbers) => numbers.len(),
+            Self::Short(numbers) => numbers.len(),
+            Self::Long(numbers) => numbers.len(),
+        }
     }
 
     /// Returns the numbers at these rows, all of which exist.
@@ -179,6 +197,8 @@ pub struct Shape {
     is_valid: u64,
     /// The bits that are flipped at last, for a descending order.
     flip: u64,
+    /// Whether the numbers are [tiny](Numbers::Tiny).
+    tiny: bool,
 }
 
 /// The type of elements that keys are made of: all integers, and floats, whose `-0.0` equals `0.0` and whose NaN are equal and the
@@ -266,20 +286,20 @@ fn shaped<'a>(
     stream: &Stream,
     numbers: impl Source<'a, u64>,
     valid: Option<DeviceSlice<'a, u8>>,
-    Shape { least, bits, is_valid, flip }: Shape,
+    Shape { least, bits, is_valid, flip, tiny }: Shape,
 ) -> Result<Numbers, Error> {
     match valid {
         Some(valid) => {
             let shaped = map!(least: u64 = least, is_valid: u64 = is_valid, flip: u64 = flip; |number: u64, valid: u8| -> u64 {
                 (if valid != 0 { number.wrapping_sub(least) | is_valid } else { 0 }) ^ flip
             });
-            Numbers::collect(stream, map2(numbers, valid, shaped), bits)
+            Numbers::collect(stream, map2(numbers, valid, shaped), bits, tiny)
         }
         None => {
             let shaped = map!(least: u64 = least, is_valid: u64 = is_valid, flip: u64 = flip; |number: u64| -> u64 {
                 (number.wrapping_sub(least) | is_valid) ^ flip
             });
-            Numbers::collect(stream, mapped(numbers, shaped), bits)
+            Numbers::collect(stream, mapped(numbers, shaped), bits, tiny)
         }
     }
 }
@@ -577,7 +597,16 @@ impl<'a> Keys<'a> {
 
     /// Returns the numbers of the rows.
     pub(crate) fn codes(&self, stream: &Stream) -> Result<Codes, Error> {
-        let Packed { mut sides, bits, .. } = Packed::new(stream, &[self])?;
+        self.packed(stream, false)
+    }
+
+    /// Returns the numbers of the rows; [tiny](Numbers::Tiny) ones if they are few.
+    pub(crate) fn codes_of_groups(&self, stream: &Stream) -> Result<Codes, Error> {
+        self.packed(stream, true)
+    }
+
+    fn packed(&self, stream: &Stream, tiny: bool) -> Result<Codes, Error> {
+        let Packed { mut sides, bits, .. } = Packed::new(stream, &[self], tiny)?;
         Ok(Codes { numbers: sides.remove(0), bits })
     }
 }
@@ -593,14 +622,14 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Returns the numbers of the rows of these sides.
-    pub fn new(stream: &Stream, sides: &[&Keys<'_>]) -> Result<Self, Error> {
+    /// Returns the numbers of the rows of these sides; [tiny](Numbers::Tiny) ones, if that is said, and they are few.
+    pub fn new(stream: &Stream, sides: &[&Keys<'_>], tiny: bool) -> Result<Self, Error> {
         let (number, narrow) = (check_sides(sides)?, sides.iter().any(|keys| keys.narrow));
         let mut packed: Option<Self> = None;
         for column in 0..number {
             // The last column is packed on its own, so that it can be cut off.
-            let column = Self::of_column(stream, sides, column, narrow)?;
-            packed = Some(Self::append(stream, packed, column)?);
+            let of_column = Self::of_column(stream, sides, column, narrow, tiny && number == 1)?;
+            packed = Some(Self::append(stream, packed, of_column, tiny && column + 1 == number)?);
         }
         packed.ok_or(Error::InvalidOption {
             what: "the number of key columns",
@@ -610,7 +639,7 @@ impl Packed {
     }
 
     /// Returns the numbers of a column.
-    fn of_column(stream: &Stream, sides: &[&Keys<'_>], column: usize, narrow: bool) -> Result<Self, Error> {
+    fn of_column(stream: &Stream, sides: &[&Keys<'_>], column: usize, narrow: bool, tiny: bool) -> Result<Self, Error> {
         let nulls = sides.iter().any(|keys| keys.columns[column].may_be_null());
         let descending = sides[0].columns[column].descending;
         let sides = sides.iter().map(|keys| keys.columns[column].at_rows(stream)).collect::<Result<Vec<_>, _>>()?;
@@ -618,7 +647,7 @@ impl Packed {
         let mut packed: Option<Self> = None;
         let mut append = |sides: Result<Vec<Numbers>, Error>, bits: u32| -> Result<(), Error> {
             let part = Self { sides: sides?, bits, last: bits, narrow };
-            packed = Some(Self::append(stream, packed.take(), part)?);
+            packed = Some(Self::append(stream, packed.take(), part, false)?);
             Ok(())
         };
         for (part, &bits) in sides[0].elements.bits.iter().enumerate() {
@@ -629,14 +658,16 @@ impl Packed {
                 append(sides.iter().map(|side| side.validity(stream, flip(1))).collect(), 1)?;
             }
             let all = bits + u32::from(with_valid);
-            let shape = Shape { least, bits: all, is_valid: u64::from(with_valid) << (bits % 64), flip: flip(all) };
+            let is_valid = u64::from(with_valid) << (bits % u64::BITS);
+            let tiny = tiny && sides[0].elements.bits.len() == 1 && is_few(all, sides[0].len);
+            let shape = Shape { least, bits: all, is_valid, flip: flip(all), tiny };
             append(sides.iter().map(|side| side.numbers(stream, part, shape)).collect(), all)?;
         }
         Ok(packed.expect("an element has a number"))
     }
 
     /// Appends less important numbers.
-    fn append(stream: &Stream, first: Option<Self>, mut second: Self) -> Result<Self, Error> {
+    fn append(stream: &Stream, first: Option<Self>, mut second: Self, tiny: bool) -> Result<Self, Error> {
         let Some(mut first) = first else {
             second.last = second.bits;
             return Ok(second);
@@ -649,11 +680,12 @@ impl Packed {
             second.rank(stream)?;
         }
         let bits = first.bits + second.bits;
+        let tiny = tiny && is_few(bits, first.sides[0].len());
         let mut sides = Vec::new();
         for (a, b) in first.sides.iter().zip(&second.sides) {
             sides.push(with_width!(a => a: A, with_width!(b => b: B, {
                 let append = map!(bits: u32 = second.bits; |a: A, b: B| -> u64 { ((a as u64) << bits) | b as u64 });
-                Numbers::collect(stream, map2(a, b, append), bits)?
+                Numbers::collect(stream, map2(a, b, append), bits, tiny)?
             })));
         }
         Ok(Self { sides, bits, last: second.bits, narrow: first.narrow })

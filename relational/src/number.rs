@@ -4,7 +4,7 @@ use crate::decimals::{Decimals, Digits};
 use crate::{Column, Dates, Timestamps};
 use bytemuck::Pod;
 use gpu_primitives::histogram::{self, Summand};
-use gpu_primitives::map::Map2;
+use gpu_primitives::map::{Map, Map2};
 use gpu_primitives::operator::{map, monoid, predicate};
 use gpu_primitives::reduce;
 use gpu_primitives::scan::{Max, Min, Monoid, Sum};
@@ -86,7 +86,7 @@ pub struct SortedRows<'a> {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedRows<'a> {
-    pub(crate) numbers: DeviceSlice<'a, u32>,
+    pub(crate) numbers: DeviceSlice<'a, u16>,
     /// Which rows count; all, if there is nothing.
     pub(crate) valid: Option<DeviceSlice<'a, u8>>,
     /// The number of each group.
@@ -101,15 +101,20 @@ impl NumberedRows<'_> {
         let mut totals = stream.uninit::<T::Total>(self.table_len)?;
         match self.valid {
             Some(valid) => histogram::sums(stream, map2(self.numbers, valid, if_valid()), values, &mut totals)?,
-            None => histogram::sums(stream, self.numbers, values, &mut totals)?,
+            None => histogram::sums(stream, mapped(self.numbers, number_of()), values, &mut totals)?,
         }
         Ok(totals)
     }
 }
 
 /// The number of a row; one beyond all tables if the row is not valid.
-pub(crate) fn if_valid() -> impl Map2<u32, u8, Output = u32> {
-    map!(|number: u32, valid: u8| -> u32 { if valid != 0 { number } else { 0xFFFF_FFFF } })
+pub(crate) fn if_valid() -> impl Map2<u16, u8, Output = u32> {
+    map!(|number: u16, valid: u8| -> u32 { if valid != 0 { number as u32 } else { 0xFFFF_FFFF } })
+}
+
+/// The number of a row, as a bin of a histogram.
+pub(crate) fn number_of() -> impl Map<u16, Output = u32> {
+    map!(|number: u16| -> u32 { number as u32 })
 }
 
 impl SortedRows<'_> {

@@ -53,7 +53,7 @@ impl Window {
         let order = sort_by(stream, order)?;
         // Stable: rows of a partition stay in order.
         let Codes { numbers, bits } = partition.codes(stream)?;
-        let groups = Groups::of(stream, Codes { numbers: numbers.take(stream, &order)?, bits })?;
+        let groups = Groups::ordered(stream, Codes { numbers: numbers.take(stream, &order)?, bits })?;
         let partitions = groups.group_of_order(stream)?;
         let starts = transform::collect(stream, at(groups.offsets(), &partitions))?;
         let ends = transform::collect(stream, at(groups.offsets().slice(1..)?, &partitions))?;
