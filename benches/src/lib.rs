@@ -29,6 +29,7 @@ pub mod results;
 pub mod rows;
 pub mod session;
 pub mod sorted_array;
+pub mod tables;
 mod upserts;
 pub mod view;
 

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use gpu_benches::command::{Common, Compare, Peers};
 use gpu_benches::compare::{Contest, finish};
-use gpu_benches::{Error, cuckoo, lsm, paper, primitives, results, session, sorted_array};
+use gpu_benches::{Error, cuckoo, lsm, paper, primitives, results, session, sorted_array, tables};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,6 +72,14 @@ enum Command {
         #[arg(long)]
         beyond: bool,
     },
+    /// Measure joins, groups and sorts of tables; --size is the number of rows of the larger table
+    Tables {
+        #[command(flatten)]
+        common: Common,
+        /// Measure quickly, with fewer rows and runs
+        #[arg(long)]
+        quick: bool,
+    },
     /// Generate the results page of the documentation from the measurements in its `data` folder
     Results {
         /// Change nothing; fail if the page is out of date
@@ -136,6 +144,11 @@ fn run(arguments: Arguments) -> Result<(), Error> {
             let output = common.output("lsm", "LSM")?;
             let (device, size) = (common.device.as_deref(), common.one_size()?);
             output.deliver(lsm::run(&lsm::Options { device, size, insertions, beyond })?)
+        }
+        Command::Tables { common, quick } => {
+            let output = common.output("tables", "Tables")?;
+            let (device, sizes) = (common.device.as_deref(), &common.sizes[..]);
+            output.deliver(tables::run(&tables::Options { device, sizes, quick })?)
         }
         Command::Results { check, docs } => results::run(&docs, check),
     }

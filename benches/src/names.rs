@@ -293,6 +293,33 @@ const ROWS: &[(&str, &str, &str)] = &[
         "The merge of the batch",
         "What an insertion must do at least: merge the batch with the array.",
     ),
+    (
+        "inner join, unique keys",
+        "Join with unique keys",
+        "Finds for each row the row of a table of an eighth of the size, whose 32-bit keys are all different.",
+    ),
+    (
+        "inner join, 8 duplicates",
+        "Join with 8 equal keys each",
+        "The same with keys that occur 8 times each; one of eight rows of the larger table has matches.",
+    ),
+    (
+        "semi join",
+        "Semi join",
+        "Keeps the rows whose 32-bit key is in a table of a sixteenth of the size: one half of them.",
+    ),
+    (
+        "group by, sum and count",
+        "Sums and counts of groups",
+        "Groups rows by a 32-bit key, adds up 64-bit integers exactly, and counts the rows of each group.",
+    ),
+    ("distinct", "Distinct keys", "Finds the first row of each different 32-bit key; each occurs 128 times."),
+    ("sort by two columns", "Sort by two columns", "Sorts rows by two columns of 32-bit integers."),
+    (
+        "as-of join",
+        "As-of join",
+        "Finds for each sale of one of 1000 shares the last quote before it; there are 8 sales for a quote.",
+    ),
 ];
 
 /// Returns the explanation of a row, by its name in files.
@@ -344,7 +371,9 @@ pub fn parameter(text: &str) -> String {
         Some(("L", number)) => format!("{number} keys each"),
         Some(("b", number)) => format!("batches of {number}"),
         Some(("r", number)) => format!("{number} batches"),
+        Some(("groups", number)) => format!("{number} groups"),
         _ if part == "full" => String::from("all levels in use"),
+        _ if part == "narrow" => String::from("narrow keys"),
         _ if part == "full of upserts" => String::from("all levels full of upserts"),
         _ => part.strip_prefix("load ").map_or_else(|| part.into(), |load| format!("load factor {load}")),
     };
@@ -372,6 +401,7 @@ mod tests {
             ("all levels in use, batches of 2^16", "")
         );
         assert_eq!(parameter("load 0.95"), "load factor 0.95");
+        assert_eq!((parameter("groups = 4").as_str(), parameter("narrow").as_str()), ("4 groups", "narrow keys"));
         assert_eq!(title("lookup, 50 % absent"), "Look up keys, 50 % absent");
         assert!(explain("lookup, 50 % absent").unwrap().text.contains("50 % are not in the dictionary"));
         assert_eq!((explain("lookup, some absent"), explain("lookup, 101 % absent")), (None, None));

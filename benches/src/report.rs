@@ -6,7 +6,7 @@ use crate::record::{NOTE, RATE, Record, Recording, power};
 use crate::view::pivot::{self, distinct};
 use crate::view::plot::{Axis, Mark, Marks, Plot};
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
-use crate::{baseline, compare, cuckoo, lsm, paper, primitives, reference, sorted_array};
+use crate::{baseline, compare, cuckoo, lsm, paper, primitives, reference, sorted_array, tables};
 
 /// The rows of the comparison that change a dictionary. The others ask it.
 const UPDATES: [&str; 5] = ["bulk build", "insert, all batches", "delete", "update, mixed", "cleanup"];
@@ -53,9 +53,12 @@ pub fn blocks(recording: &Recording) -> Vec<Block> {
     if has(primitives::SECTION) {
         blocks.extend(of_primitives(recording));
     }
-    for (section, title) in
-        [(lsm::SECTION, "LSM"), (sorted_array::SECTION, "Sorted array"), (cuckoo::SECTION, "Cuckoo table")]
-    {
+    for (section, title) in [
+        (lsm::SECTION, "LSM"),
+        (sorted_array::SECTION, "Sorted array"),
+        (cuckoo::SECTION, "Cuckoo table"),
+        (tables::SECTION, "Tables"),
+    ] {
         if has(section) {
             blocks.push(Block::Heading(title.into()));
             blocks.extend(rows(recording, section));

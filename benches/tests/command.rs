@@ -124,9 +124,13 @@ fn single_experiments_of_the_paper() {
 #[test]
 fn the_tables_can_be_had_as_files() {
     let Some(folder) = folder("tables") else { return };
-    for (command, size, least) in
-        [("lsm", "2^12", 19), ("sorted-array", "4096", 11), ("cuckoo", "2^10", 8), ("primitives", "1000,1024", 120)]
-    {
+    for (command, size, least) in [
+        ("lsm", "2^12", 19),
+        ("sorted-array", "4096", 11),
+        ("cuckoo", "2^10", 8),
+        ("primitives", "1000,1024", 120),
+        ("tables", "1500,2^12", 24),
+    ] {
         let output = run(&[command, "--size", size, "--csv", "numbers.csv", "--out", "report"], &folder);
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));
         let found = Recording::read(&folder.join("numbers.csv")).unwrap().records.len();
@@ -298,6 +302,7 @@ fn bad_arguments_are_explained() {
         (&["paper", "--size", "2^5"], "from 2^13 to 2^27"),
         (&["cuckoo", "--size", "1000"], "a power of two from 2^10"),
         (&["lsm", "--size", "2^12,2^13"], "one size"),
+        (&["tables", "--size", "1000"], "at least 2^10 rows"),
         (&["--baseline", "nowhere.csv"], "nowhere.csv"),
         (&["primitives", "--size", "1024", "--only", "copy"], "one of transfer"),
         (&["--quick", "--size", "1024", "--peer", "no-such-program"], "no-such-program"),
