@@ -91,6 +91,8 @@ impl Options {
     /// for the batch, its sort, and a new level of up to the budget, before it frees what it replaces. The page
     /// "Larger than the GPU" of the book says how much that is, and what costs what.
     ///
+    /// Updates and flushes that merge more than 2^22 elements, some of them on the host, wait for the stream.
+    ///
     /// ```
     /// use gpu_lsm::{GpuLsm, Options};
     /// use gpu_primitives::{Device, Error};

@@ -306,7 +306,8 @@ unsafe fn copy_tile<W: Pod>(tile: usize, ranges: &CopiedRanges<W>, outside: Glob
             }
             if low > 0 && (element as u64) < offsets.get(low) {
                 let at = element as u64 - offsets.get(low - 1);
-                let index = starts.get(low - 1).wrapping_add(at) as usize;
+                // A range that would wrap ends beyond every input.
+                let index = starts.get(low - 1).saturating_add(at) as usize;
                 let place = if places.is_empty() { element } else { places.get(low - 1).wrapping_add(at) as usize };
                 is_outside = index >= available || place >= room;
                 if !is_outside {

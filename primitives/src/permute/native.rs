@@ -178,10 +178,10 @@ pub(super) unsafe fn copy_ranges<W: Pod>(kernel: CopyRanges<W>, team: Team) {
                 at = if next < starts.len() { offsets[next].clamp(at + 1, end) } else { end };
                 continue;
             };
-            let first = starts[range].wrapping_add(at - offsets[range]);
+            // A range that would wrap ends beyond every input.
+            let first = starts[range].saturating_add(at - offsets[range]);
             let place = places.get(range).map_or(at, |place| place.wrapping_add(at - offsets[range]));
-            // Up to where the index wraps. The rest is next.
-            let count = (range_end - at).min((u64::MAX - first).saturating_add(1));
+            let count = range_end - at;
             let inside = available.saturating_sub(first).min(room.saturating_sub(place)).min(count);
             missed.fetch_add(count - inside, Ordering::Relaxed);
             if inside > 0 {
@@ -189,7 +189,7 @@ pub(super) unsafe fn copy_ranges<W: Pod>(kernel: CopyRanges<W>, team: Team) {
                 // SAFETY: the source has these elements, and no other call has these places.
                 unsafe { to.add(place as usize * words).copy_from_nonoverlapping(from, inside as usize * words) };
             }
-            at += count;
+            at = range_end;
         }
     };
     // SAFETY: the body captures arguments and a counter. Each call writes places of its own.
