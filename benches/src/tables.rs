@@ -103,7 +103,10 @@ fn time<T>(
 ) -> Result<T, Error> {
     session.step(format!("{row} of {}", power(n)))?;
     let (result, times) = session.time(|| Ok(call()?))?;
-    let queued = session.queued(times.median(), || Ok(drop(call()?)))?;
+    let queued = session.queued(times.median(), || {
+        call()?;
+        Ok(())
+    })?;
     let record = Record::new(SECTION, SUBJECT, row, parameter, n).rate(n, &times);
     session.keep(record.bytes(bytes).queued(queued));
     Ok(result)

@@ -137,7 +137,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         Snapshot::new(self.with_history(self.any.history.of_snapshot()))
     }
 
-    /// Inserts any number of pairs. Replaces the values of keys that are already present. Does not wait.
+    /// Inserts any number of pairs. Replaces the values of keys that are already present. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// A small call only copies the pairs into the [buffer](Options::buffer).
     ///
@@ -160,7 +161,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         self.any.change(stream, Operations { keys, values, operation: None, deleted: None })
     }
 
-    /// Deletes keys. Ignores absent keys. Does not wait.
+    /// Deletes keys. Ignores absent keys. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// # Errors
     /// The errors of [`insert`](Self::insert).
@@ -174,7 +176,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     }
 
     /// Inserts pairs and deletes keys in one call: as a single mixed batch if they fit into one. If a key is in both, the
-    /// deletion wins. Does not wait.
+    /// deletion wins. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// # Errors
     /// The errors of [`insert`](Self::insert).
@@ -192,7 +195,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     }
 
     /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
-    /// value if the key is absent. Equal keys of a call are combined in order. Does not wait.
+    /// value if the key is absent. Equal keys of a call are combined in order. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// The new values are stored as they are, like those of an [insertion](Self::insert). They are combined when levels are
     /// merged, and by queries that meet them before. The operation must be associative; one that is not gives some values.
@@ -253,7 +257,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
 
     /// Sorts what is in the [buffer](Options::buffer), as one batch, and merges it with the levels. Every query does this first,
     /// so there is need for it only to choose the moment: before work is recorded in a graph, to learn early whether there is
-    /// enough memory, or to leave nothing to the first query. If the buffer is empty, does nothing. Does not wait.
+    /// enough memory, or to leave nothing to the first query. If the buffer is empty, does nothing. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// ```
     /// use gpu_lsm::GpuLsm;

@@ -71,7 +71,8 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         Ok(Self { lsm: GpuLsm::bulk_build(stream, pairs, Options { cleanup_policy: None, ..options })? })
     }
 
-    /// Inserts pairs, after all that are there. Does not wait.
+    /// Inserts pairs, after all that are there. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// # Errors
     /// The errors of [`GpuLsm::insert`]. After an error the multimap is unchanged.
@@ -212,7 +213,8 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         self.lsm.stats(stream)
     }
 
-    /// Sorts what is in the [buffer](Options::buffer) and merges it with the levels. Every query does this first. Does not wait.
+    /// Sorts what is in the [buffer](Options::buffer) and merges it with the levels. Every query does this first. Does not wait, unless
+    /// [levels in host memory](Options::device_memory) are merged.
     ///
     /// # Errors
     /// The errors of [`GpuLsm::flush`].

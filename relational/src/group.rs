@@ -364,7 +364,7 @@ impl Groups {
         &self,
         stream: &Stream,
         column: &Column<T>,
-    ) -> Result<Option<(Column<T::Sum>, DeviceVec<u32>)>, Error> {
+    ) -> Result<Option<SumsAndCounts<T>>, Error> {
         let Members::Numbered(numbered) = &self.members else { return Ok(None) };
         expect_len("a column of grouped rows", self.rows, column.len())?;
         let rows = NumberedRows {
@@ -386,6 +386,9 @@ impl Groups {
         Ok(Some((Column::with_valid(sums, is_some)?, counts)))
     }
 }
+
+/// The sums of groups, and how many elements of each were added up.
+type SumsAndCounts<T> = (Column<<T as Summable>::Sum>, DeviceVec<u32>);
 
 impl Numbered {
     /// Returns the rows, group after group.

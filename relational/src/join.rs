@@ -126,6 +126,7 @@ pub fn anti<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 ///
 /// # Errors
 /// Same as [`inner`].
+#[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
 pub fn as_of<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Rows, Error> {
     let (left, right) = (left.into(), right.into());
     let (valid, right_valid) = (left.valid(stream)?, right.valid(stream)?);
@@ -223,6 +224,7 @@ struct Matches {
 }
 
 impl Matches {
+    #[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
     fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>) -> Result<Self, Error> {
         let sides = Sides::new(stream, left, right)?;
         let table_len = sides.table_len();

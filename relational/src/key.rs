@@ -214,12 +214,19 @@ mod sealed {
     }
 }
 
+/// Finds the range of the numbers of elements, of which some may be null.
+type FindRange<T> =
+    fn(&Stream, DeviceSlice<'_, T>, Option<DeviceSlice<'_, u8>>) -> Result<DeviceValue<[u64; 2]>, Error>;
+
+/// Computes the numbers of rows.
+type MakeNumbers<T> = fn(&Stream, DeviceSlice<'_, T>, Option<DeviceSlice<'_, u8>>, Shape) -> Result<Numbers, Error>;
+
 /// A number of an element. Public in name only, as the sealed trait is.
 pub struct Part<T: Pod> {
     /// The bits of the number.
     bits: u32,
-    range: fn(&Stream, DeviceSlice<'_, T>, Option<DeviceSlice<'_, u8>>) -> Result<DeviceValue<[u64; 2]>, Error>,
-    numbers: fn(&Stream, DeviceSlice<'_, T>, Option<DeviceSlice<'_, u8>>, Shape) -> Result<Numbers, Error>,
+    range: FindRange<T>,
+    numbers: MakeNumbers<T>,
 }
 
 macro_rules! keys {
@@ -667,6 +674,7 @@ impl Packed {
     }
 
     /// Appends less important numbers.
+    #[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
     fn append(stream: &Stream, first: Option<Self>, mut second: Self, tiny: bool) -> Result<Self, Error> {
         let Some(mut first) = first else {
             second.last = second.bits;

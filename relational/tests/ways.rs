@@ -27,7 +27,7 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
 fn column<T: bytemuck::Pod>(stream: &Stream, len: usize, nulls: bool, mut number: impl FnMut() -> T) -> Column<T> {
     let mut is_some = random(len as u64 + 5);
     if nulls {
-        let values: Vec<Option<T>> = (0..len).map(|_| (is_some() % 3 > 0).then(&mut number)).collect();
+        let values: Vec<Option<T>> = (0..len).map(|_| (!is_some().is_multiple_of(3)).then(&mut number)).collect();
         Column::upload_optional(stream, &values).unwrap()
     } else {
         Column::upload(stream, &(0..len).map(|_| number()).collect::<Vec<_>>()).unwrap()
