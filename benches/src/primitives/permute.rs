@@ -35,8 +35,7 @@ fn copies(session: &Session, host: &[u32]) -> Result<(), crate::Error> {
     let input = stream.upload(host)?;
     let starts: Vec<u64> = (0..count).map(|range| (range * RANGE) as u64).collect();
     let places: Vec<u64> = starts.iter().rev().copied().collect();
-    let [starts, places, lengths] =
-        [starts, places, vec![RANGE as u64; count]].map(|numbers| stream.upload(&numbers));
+    let [starts, places, lengths] = [starts, places, vec![RANGE as u64; count]].map(|numbers| stream.upload(&numbers));
     let (starts, places, lengths) = (starts?, places?, lengths?);
     let mut output = stream.zeroed::<u32>(whole)?;
     time(session, "copy_ranges_of_1024_u32", whole, 8.0, || {

@@ -76,7 +76,7 @@ mod tests {
         create_dir_all(&two).unwrap();
         assert_eq!(groups("0::/a/b\n", &root), [one.clone(), root.join("a"), root.clone()]);
         assert_eq!(groups("7:cpu,memory:/c\n3:cpuset:/d\n", &root), [two.clone(), root.join("memory")]);
-        assert_eq!(groups("nonsense\n", &root), [PathBuf::new(); 0]);
+        assert!(groups("nonsense\n", &root).is_empty());
         assert_eq!(limit(&one), None);
         write(one.join("memory.max"), "max\n").unwrap();
         write(one.join("memory.current"), "700\n").unwrap();

@@ -95,12 +95,13 @@ impl CudaDevice {
         let is_entered = self.try_enter();
         // A failure cannot be reported here, and leaks the memory at worst: it stays mapped if it may be registered still.
         match mapping {
-            Some(mapping) => {
-                // SAFETY: guaranteed by the caller.
-                if !is_entered || unsafe { call!(self, cuMemHostUnregister(address.as_ptr().cast())) }.is_err() {
-                    core::mem::forget(mapping);
-                }
+            // SAFETY: guaranteed by the caller.
+            Some(mapping)
+                if !is_entered || unsafe { call!(self, cuMemHostUnregister(address.as_ptr().cast())) }.is_err() =>
+            {
+                core::mem::forget(mapping);
             }
+            Some(_) => {}
             None if is_entered => {
                 // SAFETY: guaranteed by the caller.
                 let _ = unsafe { (self.driver().cuMemFreeHost)(address.as_ptr().cast()) };
