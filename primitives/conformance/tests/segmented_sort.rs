@@ -361,6 +361,16 @@ fn small_bad_offsets(device: &Device) {
             let output = output.to_vec(&stream).unwrap();
             assert_same(&output[..100], &[9; 100], "before the output");
             assert_same(&output[100 + len..], &[9; 100], "after the output");
+
+            // Values of this size are moved by their indices, and nobody may have written some of these.
+            let mut keys = stream.upload(&keys).unwrap();
+            let mut values = stream.upload(&vec![[7u8; 3]; len + 200]).unwrap();
+            let target = values.slice_mut(100..100 + len).unwrap();
+            sort::segmented_pairs_in_place(&stream, (&mut keys, target), offsets, Less).unwrap();
+            assert!(
+                values.to_vec(&stream).unwrap().iter().all(|value| *value == [7; 3]),
+                "values, and those around them"
+            );
         }
     }
 }
