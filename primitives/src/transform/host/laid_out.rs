@@ -254,6 +254,6 @@ fn gather_words<W: Pod>(
     }
     let indices = indices.unwrap_or(Global::empty());
     let kernel = GatherWords::<W>::new(from, from_words as u32, to, to_words as u32, indices);
-    // SAFETY: one block per tile. There is an element of the source for each index, or for each place.
+    // SAFETY: one block per tile. Both sides have whole elements, and there is an index for each place, or an element.
     unsafe { stream.launch(kernel, to.len().div_ceil(GATHER_TILE)) }
 }

@@ -94,19 +94,17 @@ impl CudaDevice {
         let mapping = lock(&self.locked.blocks).remove(&address.addr().get());
         let is_entered = self.try_enter();
         // A failure cannot be reported here, and leaks the memory at worst: it stays mapped if it may be registered still.
-        match mapping {
-            // SAFETY: guaranteed by the caller.
-            Some(mapping)
-                if !is_entered || unsafe { call!(self, cuMemHostUnregister(address.as_ptr().cast())) }.is_err() =>
-            {
-                core::mem::forget(mapping);
-            }
-            Some(_) => {}
-            None if is_entered => {
+        let Some(mapping) = mapping else {
+            if is_entered {
                 // SAFETY: guaranteed by the caller.
                 let _ = unsafe { (self.driver().cuMemFreeHost)(address.as_ptr().cast()) };
             }
-            None => {}
+            return;
+        };
+        // SAFETY: guaranteed by the caller.
+        let is_free = is_entered && unsafe { call!(self, cuMemHostUnregister(address.as_ptr().cast())) }.is_ok();
+        if !is_free {
+            core::mem::forget(mapping);
         }
     }
 }
