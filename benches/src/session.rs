@@ -7,19 +7,23 @@ use gpu_primitives::{Device, DeviceKind, Stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-/// Whether Ctrl-C was pressed.
-static STOP: AtomicBool = AtomicBool::new(false);
+/// When Ctrl-C was pressed.
+static STOP: OnceLock<Instant> = OnceLock::new();
+/// Signals that come faster are one: the command `timeout` sends it to the program, and then to its group.
+const TWICE: Duration = Duration::from_millis(200);
 
 /// Makes Ctrl-C stop after the current measurement. Pressed again, it ends the program at once.
 pub fn stop_on_ctrl_c() {
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+    let handler = || match STOP.get() {
+        None => {
+            let _ = STOP.set(Instant::now());
+            eprintln!("\nstopping after this measurement; press Ctrl-C again to stop at once");
         }
-        eprintln!("\nstopping after this measurement; press Ctrl-C again to stop at once");
+        Some(first) if first.elapsed() > TWICE => std::process::exit(130),
+        Some(_) => {}
     };
     // Without a handler, Ctrl-C ends the program, as usual.
     let _ = ctrlc::set_handler(handler);
@@ -134,7 +138,7 @@ impl Session {
     /// # Errors
     /// [`Error::Interrupted`] after Ctrl-C.
     pub fn go_on() -> Result<(), Error> {
-        if STOP.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        if STOP.get().is_some() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Checks that the device has enough memory for `elements` elements of at most `bytes_each` bytes each, all

@@ -348,8 +348,11 @@ fn what_was_measured_before_ctrl_c_is_kept() {
         std::thread::sleep(Duration::from_secs(seconds));
         let still_running = child.try_wait().unwrap().is_none();
         assert!(still_running, "the program was faster than this test expects");
-        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
+        // Twice, as `timeout` sends it.
+        for _ in 0..2 {
+            let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+            assert!(kill.success());
+        }
         let output = child.wait_with_output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{said}");

@@ -414,16 +414,17 @@ fn large(device: &Device) {
 macro_rules! check_sums {
     ($stream:expr, $type:ty as $total:ty, $bins:expr, $keys:expr, $values:expr) => {{
         let (stream, keys, values): (&Stream, &[u32], &[$type]) = ($stream, $keys, $values);
-        let mut expected = vec![<$total>::default(); $bins];
+        let bins: usize = $bins;
+        let mut expected = vec![<$total>::default(); bins];
         for (&key, &value) in keys.iter().zip(values) {
             if let Some(total) = expected.get_mut(key as usize) {
                 *total += <$total>::from(value);
             }
         }
-        let mut totals = stream.upload(&vec![<$total>::MAX; $bins]).unwrap();
+        let mut totals = stream.upload(&vec![<$total>::MAX; bins]).unwrap();
         let (keys, values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
         histogram::sums(stream, &keys, &values, &mut totals).unwrap();
-        assert_eq!(totals.to_vec(stream).unwrap(), expected, "{} values, {} bins", values.len(), $bins);
+        assert_eq!(totals.to_vec(stream).unwrap(), expected, "{} values, {bins} bins", values.len());
     }};
 }
 
