@@ -1,10 +1,10 @@
-//! Permutations that sort: by keys, and by two columns. And the different keys of unsorted numbers.
+//! Permutations that sort: by keys, and by two columns.
 
 use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
+use gpu_primitives::DeviceVec;
 use gpu_primitives::sort::{self, Options, SortColumn};
-use gpu_primitives::{DeviceVec, runs};
 use rayon::slice::ParallelSliceMut;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
@@ -33,27 +33,4 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expected.par_sort_unstable();
     let found = order.take().map(|order| order.to_vec(stream)).transpose()?.unwrap_or_default();
     expect("order by two columns", &found, expected.iter().map(|row| row.2))
-}
-
-/// The number of different keys.
-const KEYS: u32 = 1 << 16;
-
-pub(super) fn measure_distinct(session: &Session, len: usize) -> Result<(), crate::Error> {
-    let stream = &session.stream;
-    let mut host: Vec<u32> = random_u32(len as u64, len).iter().map(|number| (number % KEYS) * 65_521).collect();
-    let input = stream.upload(&host)?;
-    let (mut keys, mut counts) = (stream.zeroed::<u32>(len)?, stream.zeroed::<u32>(len)?);
-    host.par_sort_unstable();
-    let expected = || host.chunk_by(|a, b| a == b);
-    let different = expected().count();
-
-    time(session, "distinct_u32_65536", len, 4.0, || runs::distinct(stream, &input, &mut keys).map(drop))?;
-    expect("different keys", &keys.slice(..different)?.to_vec(stream)?, expected().map(|run| run[0]))?;
-
-    time(session, "distinct_counts_hashed_u32_65536", len, 4.0, || {
-        runs::distinct_counts_hashed(stream, &input, (&mut keys, &mut counts), KEYS as usize).map(drop)
-    })?;
-    expect("different keys by hash", &keys.slice(..different)?.to_vec(stream)?, expected().map(|run| run[0]))?;
-    let counts = counts.slice(..different)?.to_vec(stream)?;
-    expect("counts of different keys", &counts, expected().map(|run| run.len() as u32))
 }

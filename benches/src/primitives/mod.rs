@@ -5,6 +5,7 @@
 mod bits;
 mod columns;
 mod differences;
+mod distinct;
 mod histogram;
 mod merge;
 mod merge_sort;
@@ -84,7 +85,7 @@ const SUITES: &[Suite] = &[
     Suite { name: "differences", measure: differences::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "segmented_scan", measure: segmented_scan::measure, gpu_sizes: &[26] },
     Suite { name: "columns", measure: columns::measure, gpu_sizes: &[24, 27] },
-    Suite { name: "distinct", measure: columns::measure_distinct, gpu_sizes: &[27] },
+    Suite { name: "distinct", measure: distinct::measure, gpu_sizes: &[27] },
     Suite { name: "rows", measure: rows::measure, gpu_sizes: &[17, 21, 23, 26] },
     Suite { name: "row_top_k", measure: row_top_k::measure, gpu_sizes: &[24] },
 ];
