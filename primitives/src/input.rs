@@ -200,11 +200,20 @@ impl Limit {
 
 /// The first elements of a slice: as many as there are, or as many as the device says.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Prefix<T> {
     all: Global<T>,
     limit: Limit,
 }
+
+// Derived impls would require `Copy` of the type parameter.
+impl<T> Clone for Prefix<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Prefix<T> {}
 
 // SAFETY: `repr(C)`, and all fields are `Param`s.
 unsafe impl<T: Pod> Param for Prefix<T> {
@@ -238,6 +247,33 @@ impl<T: Pod> Prefix<T> {
 impl<T: Pod> From<Global<T>> for Prefix<T> {
     fn from(all: Global<T>) -> Self {
         Self { all, limit: Limit::NONE }
+    }
+}
+
+/// [Pairs](crate::pairs::Pairs) of which perhaps only the device knows the number: the [prefix](Prefix) of keys says how many count.
+#[repr(C)]
+#[derive(Debug)]
+pub struct PrefixPairs<K, V> {
+    /// The keys.
+    pub keys: Prefix<K>,
+    /// As many values as there are keys at most.
+    pub values: Global<V>,
+}
+
+// Derived impls would require `Copy` of the type parameters.
+impl<K, V> Clone for PrefixPairs<K, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K, V> Copy for PrefixPairs<K, V> {}
+
+// SAFETY: `repr(C)`, and all fields are `Param`s.
+unsafe impl<K: Pod, V: Pod> Param for PrefixPairs<K, V> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.keys.buffers(name, visit);
+        self.values.buffers(name, visit);
     }
 }
 

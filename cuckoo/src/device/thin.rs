@@ -11,7 +11,7 @@ use gpu_primitives::block::warp::{inclusive_scan, shuffle_up};
 use gpu_primitives::kernel::{PairsMut, kernel};
 use gpu_primitives::scan::Sum;
 use gpu_primitives::view::shared_bytes;
-use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
+use gpu_primitives::{Global, GlobalMut, Shared, SharedMemory, thread, warp};
 
 /// The number of pairs in a chunk.
 pub const CHUNK: usize = 4096;
@@ -95,25 +95,7 @@ pub unsafe fn thin_tiles<C: KeyCode, V: Pod>(
         let next = shuffle_up(key, 1);
         let gives_way = warp::lane_id() != 0 && next == key;
         if exists && !gives_way {
-            let mine = position as u32 + 1;
-            let mut entry = digits.spread(key) as usize % ENTRIES;
-            // Ends: there are more entries than pairs.
-            loop {
-                let mut there = entries.atomic_load(entry);
-                if there == 0 {
-                    there = entries.compare_exchange(entry, 0, mine);
-                    if there == 0 {
-                        break;
-                    }
-                }
-                if keys.get(there as usize - 1) == key {
-                    if there < mine {
-                        entries.atomic_rmw(Rmw::Max, entry, mine);
-                    }
-                    break;
-                }
-                entry = (entry + 1) % ENTRIES;
-            }
+            note_last(entries, keys, digits.spread(key) as usize % ENTRIES, key, position as u32 + 1);
         }
         done += THREADS as usize;
     }
@@ -168,5 +150,30 @@ pub unsafe fn thin_tiles<C: KeyCode, V: Pod>(
             sum += totals.get(earlier);
         }
         kept.set(chunk, sum);
+    }
+}
+
+/// Notes, in a table of positions, the last position of a key: `mine`, unless a later one is there. The search begins at an entry.
+///
+/// # Safety
+/// `mine` is the position of the key plus one, and so is what the other entries hold. There are more entries than keys, so it ends.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn note_last<C: KeyCode>(entries: Shared<u32>, keys: GlobalMut<C>, mut entry: usize, key: C, mine: u32) {
+    loop {
+        let mut there = entries.atomic_load(entry);
+        if there == 0 {
+            there = entries.compare_exchange(entry, 0, mine);
+            if there == 0 {
+                break;
+            }
+        }
+        if keys.get(there as usize - 1) == key {
+            if there < mine {
+                entries.atomic_rmw(Rmw::Max, entry, mine);
+            }
+            break;
+        }
+        entry = (entry + 1) % ENTRIES;
     }
 }

@@ -5,11 +5,12 @@
 use super::device::{BOUNDARY_SLACK, MergeGroups, Plan, SplitGroups, merge_groups, outputs, split_groups};
 use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::{expect_repr, repr_layout};
-use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column};
+use crate::host::runtime::column::{AnySliceMut, AnyVec, Column};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{SliceSource, SliceTarget};
+use crate::host::source::{AnyElements, SliceTarget, Source};
 use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS};
 use crate::segmented_sort::{GatheredValues, moves_values, run_len, sort_runs};
+use crate::transform::InMemory;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
 use crate::{DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
@@ -21,12 +22,12 @@ use bytemuck::Pod;
 /// more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
 pub fn keys<'a, 'b, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     output: impl Into<DeviceSliceMut<'b, K>>,
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let input = input.into_first().lower();
+    let input = input.into_elements()?.lower();
     let _span = crate::span!(stream, "merge_sort::keys", input.len());
     sort_keys(stream, input, output.into().into(), HoleOrder::of::<K, C>(order))
 }
@@ -53,15 +54,13 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
 /// Same as [`keys`], and [`Error::TooLong`] for 2^32 values or more of a size that is [moved by index](super).
 pub fn pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (from, to) = (
-        (input.0.into_first().lower(), input.1.into_first().lower()),
-        (output.0.into().into(), output.1.into().into()),
-    );
+    let from = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let to = (output.0.into().into(), output.1.into().into());
     let _span = crate::span!(stream, "merge_sort::pairs", from.0.len());
     sort_pairs(stream, from, to, HoleOrder::of::<K, C>(order))
 }
@@ -82,18 +81,20 @@ pub fn pairs_in_place<'a, 'b, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, pairs.as_const(), pairs, HoleOrder::of::<K, C>(order))
 }
 
-fn sort_keys(stream: &Stream, from: AnySlice<'_>, to: AnySliceMut<'_>, order: HoleOrder) -> Result<(), Error> {
+fn sort_keys(stream: &Stream, from: AnyElements<'_>, to: AnySliceMut<'_>, order: HoleOrder) -> Result<(), Error> {
     expect_len("the output of a merge sort", from.len(), to.len())?;
-    sort(stream, Columns::keys(stream, from)?, ColumnsMut::keys(stream, to)?, order)
+    let from = InMemory::new(stream, from)?;
+    sort(stream, Columns::keys(stream, from.slice())?, ColumnsMut::keys(stream, to)?, order)
 }
 
 fn sort_pairs(
     stream: &Stream,
-    from: (AnySlice<'_>, AnySlice<'_>),
+    from: (AnyElements<'_>, AnyElements<'_>),
     to: (AnySliceMut<'_>, AnySliceMut<'_>),
     order: HoleOrder,
 ) -> Result<(), Error> {
-    let from = Columns::new(stream, from, "the values of a merge sort")?;
+    let (keys, values) = InMemory::pairs(stream, from)?;
+    let from = Columns::new(stream, (keys.slice(), values.slice()), "the values of a merge sort")?;
     expect_len("the output of a merge sort", from.keys.len(), to.0.len())?;
     sort(stream, from, ColumnsMut::new(stream, to, "the values' output of a merge sort")?, order)
 }

@@ -9,7 +9,9 @@ use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::host::runtime::loading::Upcoming;
+use crate::host::source::{AnyElements, Source};
 use crate::merge::partition;
+use crate::transform::InMemory;
 use crate::transform::laid_out::ReprInput;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -22,14 +24,15 @@ use bytemuck::Pod;
 pub fn lower_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'b, K>>,
+    needles: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
     let _span = crate::span!(stream, "search::lower_bound", haystack.len());
-    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    let needles = in_memory(stream, needles)?;
+    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
     query.any_order(stream, &[query.answer(stream, Bound::Lower, out.into())?])
 }
 
@@ -40,14 +43,15 @@ pub fn lower_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
 pub fn upper_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'b, K>>,
+    needles: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
     let _span = crate::span!(stream, "search::upper_bound", haystack.len());
-    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    let needles = in_memory(stream, needles)?;
+    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
     query.any_order(stream, &[query.answer(stream, Bound::Upper, out.into())?])
 }
 
@@ -58,15 +62,17 @@ pub fn upper_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
 pub fn equal_range<'a, 'b, 'c, 'd, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'b, K>>,
+    needles: impl Source<'b, K>,
     lower: impl Into<DeviceSliceMut<'c, I>>,
     upper: impl Into<DeviceSliceMut<'d, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, lower, upper) = (haystack.into(), needles.into(), lower.into(), upper.into());
+    let (haystack, needles) = (haystack.into(), needles.into_elements()?.lower());
+    let (lower, upper) = (lower.into(), upper.into());
     let _span = crate::span!(stream, "search::equal_range", haystack.len());
-    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    let needles = in_memory(stream, needles)?;
+    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
     let lower = query.answer(stream, Bound::Lower, lower.into())?;
     let upper = query.answer(stream, Bound::Upper, upper.into())?;
     query.any_order(stream, &[lower, upper])
@@ -80,14 +86,15 @@ pub fn equal_range<'a, 'b, 'c, 'd, K: Pod, C: Compare<K>, I: IndexOut>(
 pub fn lower_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'b, K>>,
+    needles: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
     let _span = crate::span!(stream, "search::lower_bound_sorted", haystack.len());
-    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    let needles = in_memory(stream, needles)?;
+    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
     query.sorted(stream, query.answer(stream, Bound::Lower, out.into())?)
 }
 
@@ -98,15 +105,20 @@ pub fn lower_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
 pub fn upper_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'b, K>>,
+    needles: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
     let _span = crate::span!(stream, "search::upper_bound_sorted", haystack.len());
-    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    let needles = in_memory(stream, needles)?;
+    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
     query.sorted(stream, query.answer(stream, Bound::Upper, out.into())?)
+}
+
+fn in_memory<'a>(stream: &Stream, needles: AnyElements<'a>) -> Result<InMemory<'a>, Error> {
+    InMemory::new(stream, needles.of_known_len("the needles of a search")?)
 }
 
 /// Whether elements equal to a needle count as before its position.

@@ -12,13 +12,14 @@ use super::device::tile::SortSegments;
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_layout};
-use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
+use crate::host::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{self, SliceSource, SliceTarget};
+use crate::host::source::{self, AnyElements, SliceTarget, Source};
 use crate::input::{Count, SegmentOffsets};
 use crate::operator::map;
 use crate::transform;
+use crate::transform::InMemory;
 use crate::transform::laid_out::{Indices, LaidOut, copy_first};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -55,7 +56,7 @@ use std::marker::PhantomData;
 /// than 2^32 - 1 keys; any launch or allocation error.
 pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     offsets: impl Into<Offsets<'b, u32>>,
     output: impl Into<DeviceSliceMut<'c, K>>,
     compare: C,
@@ -63,8 +64,8 @@ pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_keys", offsets.len());
-    let operands = keys_apart(stream, input.into_first().lower(), output.into().into())?;
-    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
+    let (from, to) = (input.into_elements()?.lower(), output.into().into());
+    sort_keys(stream, offsets, from, to, HoleOrder::of::<K, C>(compare))
 }
 
 /// Runs [`segmented_keys`] in place.
@@ -90,7 +91,7 @@ pub fn segmented_keys_in_place<'a, 'b, K: Pod, C: Compare<K>>(
 /// Same as [`segmented_keys`].
 pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     offsets: impl Into<Offsets<'c, u32>>,
     output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     compare: C,
@@ -98,9 +99,9 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_pairs", offsets.len());
-    let from = (input.0.into_first().lower(), input.1.into_first().lower());
+    let from = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
     let to = (output.0.into().into(), output.1.into().into());
-    sort(stream, offsets, pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare))
+    sort_pairs(stream, offsets, from, to, HoleOrder::of::<K, C>(compare))
 }
 
 /// Runs [`segmented_pairs`] in place.
@@ -143,7 +144,7 @@ pub fn segmented_pairs_in_place<'a, 'b, 'c, K: Pod, V: Pod, C: Compare<K>>(
 /// Same as [`segmented_keys`].
 pub fn segmented_argsort<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    keys: impl SliceSource<'a, K>,
+    keys: impl Source<'a, K>,
     offsets: impl Into<Offsets<'b, u32>>,
     positions: impl Into<DeviceSliceMut<'c, u32>>,
     compare: C,
@@ -151,7 +152,7 @@ pub fn segmented_argsort<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_argsort", offsets.len());
-    positions_sorted(stream, keys.into_first().lower(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
+    positions_sorted(stream, keys.into_elements()?.lower(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
 }
 
 /// [`segmented_pairs_in_place`] with a given tile shape.
@@ -181,7 +182,7 @@ pub fn segmented_pairs_shaped<
 /// Numbers the items of each segment, and sorts the numbers with the keys.
 fn positions_sorted(
     stream: &Stream,
-    keys: AnySlice<'_>,
+    keys: AnyElements<'_>,
     offsets: Offsets<'_, u32>,
     positions: DeviceSliceMut<'_, u32>,
     order: HoleOrder,
@@ -195,31 +196,47 @@ fn positions_sorted(
         // SAFETY: one block per tile.
         unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
     }
-    let mut sorted = AnyVec::uninit(stream, keys.size(), len)?;
-    let (from, to) = ((keys, numbers.as_slice().into()), (sorted.as_mut_slice(), positions.into()));
-    sort(stream, offsets, pairs_apart(stream, from, to)?, order)
+    let keys = InMemory::new(stream, keys)?;
+    let mut sorted = AnyVec::uninit(stream, keys.slice().size(), len)?;
+    let from = Columns::new(stream, (keys.slice(), numbers.as_slice().into()), VALUES)?;
+    let to = ColumnsMut::new(stream, (sorted.as_mut_slice(), positions.into()), VALUES)?;
+    sort(stream, offsets, (from, to), order)
 }
 
 /// Keys and values of equal length, and their destination: other buffers, or the same ones.
 type Operands = (Columns, ColumnsMut);
 
-fn keys_apart(stream: &Stream, input: AnySlice<'_>, output: AnySliceMut<'_>) -> Result<Operands, Error> {
-    expect_len("the output keys of a segmented sort", input.len(), output.len())?;
-    Ok((Columns::keys(stream, input)?, ColumnsMut::keys(stream, output)?))
+/// What error messages call the values.
+const VALUES: &str = "the values of a segmented sort";
+
+fn sort_keys(
+    stream: &Stream,
+    offsets: Offsets<'_, u32>,
+    from: AnyElements<'_>,
+    to: AnySliceMut<'_>,
+    order: HoleOrder,
+) -> Result<(), Error> {
+    expect_len("the output keys of a segmented sort", from.len(), to.len())?;
+    let from = InMemory::new(stream, from)?;
+    sort(stream, offsets, (Columns::keys(stream, from.slice())?, ColumnsMut::keys(stream, to)?), order)
 }
 
-fn pairs_apart(
+fn sort_pairs(
     stream: &Stream,
-    input: (AnySlice<'_>, AnySlice<'_>),
-    output: (AnySliceMut<'_>, AnySliceMut<'_>),
-) -> Result<Operands, Error> {
-    expect_len("the output keys of a segmented sort", input.0.len(), output.0.len())?;
-    let input = Columns::new(stream, input, "the input values of a segmented sort")?;
-    Ok((input, ColumnsMut::new(stream, output, "the output values of a segmented sort")?))
+    offsets: Offsets<'_, u32>,
+    from: (AnyElements<'_>, AnyElements<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
+    order: HoleOrder,
+) -> Result<(), Error> {
+    expect_len("the output keys of a segmented sort", from.0.len(), to.0.len())?;
+    let (keys, values) = InMemory::pairs(stream, from)?;
+    let from = Columns::new(stream, (keys.slice(), values.slice()), "the input values of a segmented sort")?;
+    let to = ColumnsMut::new(stream, to, "the output values of a segmented sort")?;
+    sort(stream, offsets, (from, to), order)
 }
 
 fn pairs_same(stream: &Stream, pairs: (AnySliceMut<'_>, AnySliceMut<'_>)) -> Result<Operands, Error> {
-    Ok(in_place(ColumnsMut::new(stream, pairs, "the values of a segmented sort")?))
+    Ok(in_place(ColumnsMut::new(stream, pairs, VALUES)?))
 }
 
 /// Each tile is read before it is written, by the same block, so input and output may be the same memory.
@@ -387,10 +404,8 @@ impl<K: RegisterRepr, V: Pod, const THREADS: u32, const ITEMS: usize, const SLAC
             job.edges,
             keys,
             from.values,
-            to.keys,
-            to.values,
-            temporary.keys,
-            temporary.values,
+            to,
+            temporary,
             job.order,
         );
         // SAFETY: guaranteed by the caller.
@@ -410,10 +425,8 @@ impl<K: RegisterRepr, V: Pod, const THREADS: u32, const ITEMS: usize, const SLAC
             job.offsets,
             job.edges,
             state,
-            to.keys,
-            to.values,
-            temporary.keys,
-            temporary.values,
+            to,
+            temporary,
             job.order,
             pass,
         );

@@ -10,6 +10,7 @@ use super::device::shape::Shape;
 use super::device::tile::SortSegments;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
+use crate::pairs::PairsMut;
 use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -29,7 +30,8 @@ pub(super) unsafe fn sort_segments<
     kernel: SortSegments<K, V, C, THREADS, ITEMS, SLACK>,
     team: Team,
 ) {
-    let SortSegments { offsets, input_keys, input_values, keys, values, compare, .. } = kernel;
+    let SortSegments { offsets, input_keys, input_values, output, compare, .. } = kernel;
+    let PairsMut { keys, values } = output;
     // SAFETY: nothing writes the number of keys.
     let input_keys = unsafe { input_keys.get() };
     let items = input_keys.len();

@@ -6,9 +6,10 @@ use crate::block::lookback::LookBack;
 use crate::block::scan;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
-use crate::input::Prefix;
+use crate::input::PrefixPairs;
 use crate::merge::{Tile, Walk};
 use crate::monoid::Sum;
+use crate::pairs::PairsMut;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
 
@@ -36,6 +37,19 @@ pub struct Keep {
     pub(super) unmatched: u32,
     /// The items of the second side that are not matched.
     pub(super) second: u32,
+}
+
+impl Keep {
+    /// Returns 1 if an item is kept, otherwise 0.
+    #[inline(always)]
+    fn item(self, is_first: bool, is_matched: bool) -> u32 {
+        match (is_first, is_matched) {
+            (true, true) => self.matched,
+            (true, false) => self.unmatched,
+            (false, true) => 0,
+            (false, false) => self.second,
+        }
+    }
 }
 
 /// Returns the shared memory of a block: the keys, the positions of the items in merged order and of the kept ones, one
@@ -125,12 +139,9 @@ impl<K: Pod> Side<K> {
 /// other buffers; no output overlaps another buffer.
 #[kernel(listed, threads = THREADS, shared = shared::<K>(THREADS, ITEMS), native = super::native::set_tiles)]
 pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    a_keys: Prefix<K>,
-    a_values: Global<V>,
-    b_keys: Prefix<K>,
-    b_values: Global<V>,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
+    a: PrefixPairs<K, V>,
+    b: PrefixPairs<K, V>,
+    out: PairsMut<K, V>,
     compare: C,
     keep: Keep,
     splits: Global<u64>,
@@ -138,7 +149,8 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
     count: GlobalMut<u64>,
     scratch: GlobalMut<u64>,
 ) {
-    let (a_keys, b_keys) = (a_keys.get(), b_keys.get());
+    let (a_values, b_values) = (a.values, b.values);
+    let (a_keys, b_keys) = (a.keys.get(), b.keys.get());
     let tile = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
     let keys = memory.take::<K>(tile);
@@ -177,12 +189,10 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
         let side = if takes_a { a } else { b };
         let (index, run) = if takes_a { (a_index, a_run) } else { (b_index, b_run) };
         let starts = index == 0 || compare.less(side.get(index - 1), key);
-        let run = if starts {
-            index
-        } else if run != NONE {
-            run
-        } else {
-            side.first_equal(index, key, compare)
+        let run = match (starts, run) {
+            (true, _) => index,
+            (false, NONE) => side.first_equal(index, key, compare),
+            (false, run) => run,
         };
         let rank = index - run;
         let (is_there, partner) = if takes_a {
@@ -196,13 +206,7 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
             let (low, high) = if takes_a { (key, other) } else { (other, key) };
             is_matched = !compare.less(low, high);
         }
-        let keeps = match (takes_a, is_matched) {
-            (true, true) => keep.matched,
-            (true, false) => keep.unmatched,
-            (false, true) => 0,
-            (false, false) => keep.second,
-        };
-        kept |= keeps << i;
+        kept |= keep.item(takes_a, is_matched) << i;
         merged.set((first + i) as usize, source as u16);
         if takes_a {
             a_run = run;
@@ -227,7 +231,7 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
             if part.start + part.count as usize == total {
                 // There is room for what sorted sides can give. More is left out.
                 let all = before + block.total as u64;
-                let room = out_keys.len() as u64;
+                let room = out.keys.len() as u64;
                 count.set(0, if all < room { all } else { room });
             }
         }
@@ -236,16 +240,16 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
 
     let start = tile_place.get(0) as usize;
     let mut at = own;
-    while at < block.total as usize && start + at < out_keys.len() {
+    while at < block.total as usize && start + at < out.keys.len() {
         let source = compacted.get(at) as usize;
-        out_keys.set(start + at, keys.get(source));
+        out.keys.set(start + at, keys.get(source));
         if size_of::<V>() > 0 {
             let value = if source < a_len as usize {
                 a_values.get(a_start + source)
             } else {
                 b_values.get(b_start + source - a_len as usize)
             };
-            out_values.set(start + at, value);
+            out.values.set(start + at, value);
         }
         at += THREADS as usize;
     }

@@ -6,11 +6,12 @@ use super::device::{Keep, SetTiles, THREADS, set_tiles};
 use crate::block::lookback;
 use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::{expect_repr, repr_layout};
-use crate::host::runtime::column::{AnySlice, AnySliceMut, Column};
+use crate::host::runtime::column::{AnySliceMut, Column};
 use crate::host::runtime::loading::{Next, Upcoming};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::SliceSource;
+use crate::host::source::{AnyElements, Source};
 use crate::merge::partition;
+use crate::transform::InMemory;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
 use crate::{DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
 use bytemuck::Pod;
@@ -55,15 +56,15 @@ impl Operation {
 /// or more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
 pub fn union<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl SliceSource<'a, K>,
-    b: impl SliceSource<'b, K>,
+    a: impl Source<'a, K>,
+    b: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_first().lower();
+    let a = a.into_elements()?.lower();
     let _span = crate::span!(stream, "sets::union", a.len());
-    of_keys(stream, Operation::Union, a, b.into_first().lower(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(stream, Operation::Union, a, b.into_elements()?.lower(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items of the first sequence that are also in the second to the front of `out`, and returns their number.
@@ -75,15 +76,22 @@ pub fn union<'a, 'b, 'c, K: Pod, C: Compare<K>>(
 /// Same as [`union`].
 pub fn intersection<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl SliceSource<'a, K>,
-    b: impl SliceSource<'b, K>,
+    a: impl Source<'a, K>,
+    b: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_first().lower();
+    let a = a.into_elements()?.lower();
     let _span = crate::span!(stream, "sets::intersection", a.len());
-    of_keys(stream, Operation::Intersection, a, b.into_first().lower(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(
+        stream,
+        Operation::Intersection,
+        a,
+        b.into_elements()?.lower(),
+        out.into().into(),
+        HoleOrder::of::<K, C>(order),
+    )
 }
 
 /// Writes the items of the first sequence that are not in the second to the front of `out`, and returns their number.
@@ -95,15 +103,22 @@ pub fn intersection<'a, 'b, 'c, K: Pod, C: Compare<K>>(
 /// Same as [`union`].
 pub fn difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl SliceSource<'a, K>,
-    b: impl SliceSource<'b, K>,
+    a: impl Source<'a, K>,
+    b: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_first().lower();
+    let a = a.into_elements()?.lower();
     let _span = crate::span!(stream, "sets::difference", a.len());
-    of_keys(stream, Operation::Difference, a, b.into_first().lower(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(
+        stream,
+        Operation::Difference,
+        a,
+        b.into_elements()?.lower(),
+        out.into().into(),
+        HoleOrder::of::<K, C>(order),
+    )
 }
 
 /// Writes the items that are in one sequence and not in the other to the front of `out`, and returns their number. Does
@@ -115,19 +130,19 @@ pub fn difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
 /// Same as [`union`].
 pub fn symmetric_difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl SliceSource<'a, K>,
-    b: impl SliceSource<'b, K>,
+    a: impl Source<'a, K>,
+    b: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_first().lower();
+    let a = a.into_elements()?.lower();
     let _span = crate::span!(stream, "sets::symmetric_difference", a.len());
     of_keys(
         stream,
         Operation::SymmetricDifference,
         a,
-        b.into_first().lower(),
+        b.into_elements()?.lower(),
         out.into().into(),
         HoleOrder::of::<K, C>(order),
     )
@@ -140,15 +155,15 @@ pub fn symmetric_difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
 /// [moved by index](super).
 pub fn union_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
-    b: (impl SliceSource<'c, K>, impl SliceSource<'d, V>),
+    a: (impl Source<'a, K>, impl Source<'b, V>),
+    b: (impl Source<'c, K>, impl Source<'d, V>),
     out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_first().lower(), a.1.into_first().lower());
+    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
     let _span = crate::span!(stream, "sets::union_pairs", a.0.len());
-    let b = (b.0.into_first().lower(), Some(b.1.into_first().lower()));
+    let b = (b.0.into_elements()?.lower(), Some(b.1.into_elements()?.lower()));
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Union, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -159,15 +174,15 @@ pub fn union_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
 /// Same as [`union_pairs`].
 pub fn intersection_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
-    b: impl SliceSource<'c, K>,
+    a: (impl Source<'a, K>, impl Source<'b, V>),
+    b: impl Source<'c, K>,
     out: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_first().lower(), a.1.into_first().lower());
+    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
     let _span = crate::span!(stream, "sets::intersection_pairs", a.0.len());
-    let b = (b.into_first().lower(), None);
+    let b = (b.into_elements()?.lower(), None);
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Intersection, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -178,15 +193,15 @@ pub fn intersection_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
 /// Same as [`union_pairs`].
 pub fn difference_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
-    b: impl SliceSource<'c, K>,
+    a: (impl Source<'a, K>, impl Source<'b, V>),
+    b: impl Source<'c, K>,
     out: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_first().lower(), a.1.into_first().lower());
+    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
     let _span = crate::span!(stream, "sets::difference_pairs", a.0.len());
-    let b = (b.into_first().lower(), None);
+    let b = (b.into_elements()?.lower(), None);
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Difference, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -197,15 +212,15 @@ pub fn difference_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
 /// Same as [`union_pairs`].
 pub fn symmetric_difference_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
-    b: (impl SliceSource<'c, K>, impl SliceSource<'d, V>),
+    a: (impl Source<'a, K>, impl Source<'b, V>),
+    b: (impl Source<'c, K>, impl Source<'d, V>),
     out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_first().lower(), a.1.into_first().lower());
+    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
     let _span = crate::span!(stream, "sets::symmetric_difference_pairs", a.0.len());
-    let b = (b.0.into_first().lower(), Some(b.1.into_first().lower()));
+    let b = (b.0.into_elements()?.lower(), Some(b.1.into_elements()?.lower()));
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::SymmetricDifference, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -213,29 +228,37 @@ pub fn symmetric_difference_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Com
 fn of_keys(
     stream: &Stream,
     operation: Operation,
-    a: AnySlice<'_>,
-    b: AnySlice<'_>,
+    a: AnyElements<'_>,
+    b: AnyElements<'_>,
     out: AnySliceMut<'_>,
     order: HoleOrder,
 ) -> Result<DeviceValue<u64>, Error> {
     expect_room("the output of a set operation", operation.most(a.len(), b.len()), out.len())?;
-    let out = ColumnsMut::keys(stream, out)?;
-    Sets { stream, operation, order }.run(Columns::keys(stream, a)?, Columns::keys(stream, b)?, out)
+    let (a, b) = (InMemory::new(stream, a)?, InMemory::new(stream, b)?);
+    let (a, b) = (Columns::keys(stream, a.slice())?, Columns::keys(stream, b.slice())?);
+    Sets { stream, operation, order }.run(a, b, ColumnsMut::keys(stream, out)?)
 }
 
 /// The second sequence needs no values if none of it is kept.
 fn of_pairs(
     stream: &Stream,
     operation: Operation,
-    a: (AnySlice<'_>, AnySlice<'_>),
-    b: (AnySlice<'_>, Option<AnySlice<'_>>),
+    a: (AnyElements<'_>, AnyElements<'_>),
+    (b_keys, b_values): (AnyElements<'_>, Option<AnyElements<'_>>),
     (mut keys, mut values): (AnySliceMut<'_>, AnySliceMut<'_>),
     order: HoleOrder,
 ) -> Result<DeviceValue<u64>, Error> {
-    let a = Columns::new(stream, a, "the first values of a set operation")?;
-    let b = match b {
-        (keys, Some(values)) => Columns::new(stream, (keys, values), "the second values of a set operation")?,
-        (keys, None) => Columns { keys: keys.raw_view(stream)?, values: a.values.slice(0, 0) },
+    let a = InMemory::pairs(stream, a)?;
+    let a = Columns::new(stream, (a.0.slice(), a.1.slice()), "the first values of a set operation")?;
+    let b = match b_values {
+        Some(values) => InMemory::pairs(stream, (b_keys, values)).map(|(keys, values)| (keys, Some(values)))?,
+        None => (InMemory::new(stream, b_keys)?, None),
+    };
+    let b = match &b {
+        (keys, Some(values)) => {
+            Columns::new(stream, (keys.slice(), values.slice()), "the second values of a set operation")?
+        }
+        (keys, None) => Columns { keys: keys.slice().raw_view(stream)?, values: a.values.slice(0, 0) },
     };
     let most = operation.most(a.keys.len(), b.keys.len());
     expect_room("the output keys of a set operation", most, keys.len())?;
@@ -309,15 +332,10 @@ impl Sets<'_> {
         let count_view = count.as_mut_slice().raw_view_mut(stream)?;
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
         set_tiles!(out.sizes() => (K, V, ITEMS), {
-            let (a_keys, b_keys) = (a.keys.prefix::<K>(), b.keys.prefix::<K>());
-            let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
             let kernel = SetTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
-                a_keys,
-                a.values,
-                b_keys,
-                b.values,
-                out.keys,
-                out.values,
+                a.prefix(),
+                b.prefix(),
+                out.as_types(),
                 order,
                 self.operation.keep(),
                 boundaries,

@@ -5,6 +5,7 @@
 use super::device::SetTiles;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
+use crate::pairs::PairsMut;
 use bytemuck::Pod;
 use std::sync::Mutex;
 
@@ -16,9 +17,10 @@ pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u3
     kernel: SetTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
-    let SetTiles { a_keys, a_values, b_keys, b_values, out_keys, out_values, compare, keep, count, .. } = kernel;
+    let SetTiles { a, b, out, compare, keep, count, .. } = kernel;
+    let (PairsMut { keys: out_keys, values: out_values }, a_values, b_values) = (out, a.values, b.values);
     // SAFETY: nothing writes these, nor their numbers.
-    let (a, b) = unsafe { (a_keys.get().as_slice(), b_keys.get().as_slice()) };
+    let (a, b) = unsafe { (a.keys.get().as_slice(), b.keys.get().as_slice()) };
     // SAFETY: the same.
     let (a_values, b_values) = unsafe { (a_values.as_slice(), b_values.as_slice()) };
     let longer = if a.len() < b.len() { b } else { a };

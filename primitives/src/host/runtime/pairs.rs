@@ -5,7 +5,7 @@ use super::call::{Reach, View};
 use super::column::{AnySlice, AnySliceMut, Column, ColumnMut, only_one};
 use super::stream::Stream;
 use crate::host::error::{Error, expect_len};
-use crate::input::Limit;
+use crate::input::{Limit, PrefixPairs};
 use crate::pairs::{Pairs, PairsMut};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -96,6 +96,11 @@ impl Columns {
     /// Returns the pairs in these types, if sizes and addresses fit.
     pub(crate) fn typed<K: Pod, V: Pod>(self) -> Option<Pairs<K, V>> {
         Some(Pairs { keys: self.keys.typed()?, values: self.values.typed()? })
+    }
+
+    /// Returns the pairs that count, in types that they are known to fit.
+    pub(crate) fn prefix<K: Pod, V: Pod>(self) -> PrefixPairs<K, V> {
+        PrefixPairs { keys: self.keys.prefix(), values: self.values.as_type() }
     }
 
     /// Returns the pairs in types that they are known to fit.

@@ -51,6 +51,7 @@ use self::form::{
 };
 use crate::hole::{Hole, RegisterRepr};
 use crate::host::computed::{self, Form, ResultForm, ResultState, SliceForm, Unary};
+use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, only_one};
 use crate::input::{MAX_LEAVES, SourceArg};
 use crate::key::{CodeOf, FromCode, KeyOf, RadixKey};
@@ -70,6 +71,88 @@ pub trait Source<'a, T: Pod>: Sized {
     /// Returns what it is made of.
     #[doc(hidden)]
     fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error>;
+
+    /// Returns its elements for a call that needs them in memory.
+    #[doc(hidden)]
+    fn into_elements(self) -> Result<Elements<'a, T>, Error> {
+        const { expect_repr::<T>() };
+        let source = Box::new(self.into_parts()?.lower());
+        Ok(Elements { any: AnyElements::Computed(source), item: PhantomData })
+    }
+}
+
+/// The elements of a source, for a call that needs them in memory. Only this module creates it, so the elements have the type that it
+/// says.
+#[doc(hidden)]
+#[allow(missing_debug_implementations, reason = "what computes elements has none")]
+pub struct Elements<'a, T> {
+    any: AnyElements<'a>,
+    item: PhantomData<T>,
+}
+
+impl<'a, T> Elements<'a, T> {
+    /// Returns the elements without their type, for code that is compiled once.
+    pub(crate) fn lower(self) -> AnyElements<'a> {
+        self.any
+    }
+}
+
+/// [`Elements`] whose type is known by its size alone.
+pub(crate) enum AnyElements<'a> {
+    /// They lie in memory.
+    Slice(AnySlice<'a>),
+    /// They are computed as they are read.
+    Computed(Box<AnySource<'a>>),
+}
+
+impl<'a> AnyElements<'a> {
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Slice(slice) => slice.len(),
+            Self::Computed(source) => source.len(),
+        }
+    }
+
+    /// Returns the bytes of an element.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Slice(slice) => slice.size(),
+            Self::Computed(source) => source.size(),
+        }
+    }
+
+    /// Returns the length that only the device knows, if there is one.
+    pub fn count(&self) -> Option<DeviceSlice<'a, u64>> {
+        match self {
+            Self::Slice(slice) => slice.count(),
+            Self::Computed(source) => source.count(),
+        }
+    }
+
+    /// Returns the elements with the length that only the device knows, if there is one.
+    pub fn counted(self, count: Option<DeviceSlice<'a, u64>>) -> Result<Self, Error> {
+        let count = only_one(self.count(), count)?;
+        Ok(match self {
+            Self::Slice(slice) => Self::Slice(slice.counted(count)),
+            Self::Computed(mut source) => {
+                source.reads.counted = count;
+                Self::Computed(source)
+            }
+        })
+    }
+
+    /// Returns the elements if the host knows their number.
+    pub fn of_known_len(self, what: &'static str) -> Result<Self, Error> {
+        match self.count() {
+            None => Ok(self),
+            Some(_) => Err(Error::InvalidOption {
+                what,
+                asked: "a length that only the device knows".into(),
+                allowed: "a length that the host knows: wait for it with `DeviceValue::get`, and take so many elements",
+            }),
+        }
+    }
 }
 
 /// What a source is made of.
@@ -157,7 +240,7 @@ pub(crate) struct AnySource<'a> {
     reads: Reads<'a>,
 }
 
-impl AnySource<'_> {
+impl<'a> AnySource<'a> {
     /// Returns the number of elements; the most that it can be, if only the device knows it.
     pub fn len(&self) -> usize {
         self.reads.len
@@ -168,7 +251,17 @@ impl AnySource<'_> {
         self.reads.counted.is_some()
     }
 
+    /// Returns the bytes of an element.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Returns the length that only the device knows, if there is one.
+    pub fn count(&self) -> Option<DeviceSlice<'a, u64>> {
+        self.reads.counted
+    }
+
+    /// Returns the view of the length that only the device knows, if there is one.
     pub fn counted(&self, stream: &Stream) -> Result<Option<Global<u64>>, Error> {
         self.reads.counted.map(|count| count.raw_view(stream)).transpose()
     }
@@ -178,6 +271,13 @@ impl AnySource<'_> {
     pub fn in_step(mut self, mut other: Self) -> Result<(Self, Self), Error> {
         let counted = only_one(self.reads.counted, other.reads.counted)?;
         (self.reads.counted, other.reads.counted) = (counted, counted);
+        Ok((self, other))
+    }
+
+    /// [`in_step`](AnySource::in_step) with elements that are needed in memory.
+    pub fn in_step_with(mut self, other: AnyElements<'a>) -> Result<(Self, AnyElements<'a>), Error> {
+        self.reads.counted = only_one(self.reads.counted, other.count())?;
+        let other = other.counted(self.reads.counted)?;
         Ok((self, other))
     }
 
@@ -294,6 +394,10 @@ impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> Source<'a, T> for S {
         let mut reads = Reads { slice: Some(slice.into()), ..Reads::nothing(slice.len()) };
         reads.leaves.push((slice.bytes(), size_of::<T>()));
         Ok(Parts { state: (), reads })
+    }
+
+    fn into_elements(self) -> Result<Elements<'a, T>, Error> {
+        Ok(Elements { any: AnyElements::Slice(self.into().into()), item: PhantomData })
     }
 }
 
@@ -638,6 +742,11 @@ impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
         let mut parts = self.source.into_parts()?;
         parts.reads.counted = only_one(parts.reads.counted, self.count)?;
         Ok(parts)
+    }
+
+    fn into_elements(self) -> Result<Elements<'a, T>, Error> {
+        let elements = self.source.into_elements()?.lower();
+        Ok(Elements { any: elements.counted(self.count)?, item: PhantomData })
     }
 }
 

@@ -10,7 +10,8 @@ use crate::arch::{IS_RECORDED, Rmw, thread};
 use crate::block::merge::Chain;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
-use crate::input::Prefix;
+use crate::input::{Prefix, PrefixPairs};
+use crate::pairs::PairsMut;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -241,7 +242,7 @@ pub const fn min_blocks<K, V>() -> u32 {
 ///
 /// # Safety
 /// The launch has at least one block per tile. `splits` and `verdicts` are what [`MergePartition`] has written for these
-/// sides, for this tile size and the same `compare`. `out_keys` has room for both sides together. Unless values are
+/// sides, for this tile size and the same `compare`. `out` has room for both sides together. Unless values are
 /// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
 #[kernel(
@@ -252,17 +253,14 @@ pub const fn min_blocks<K, V>() -> u32 {
     native = crate::merge::native::merge_tiles
 )]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    a_keys: Prefix<K>,
-    a_values: Global<V>,
-    b_keys: Prefix<K>,
-    b_values: Global<V>,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
+    a: PrefixPairs<K, V>,
+    b: PrefixPairs<K, V>,
+    out: PairsMut<K, V>,
     compare: C,
     splits: Global<u64>,
     verdicts: Global<u64>,
 ) {
-    let (a_keys, b_keys) = (a_keys.get(), b_keys.get());
+    let (a_keys, b_keys) = (a.keys.get(), b.keys.get());
     let tile = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
     let keys = memory.take::<K>(tile);
@@ -283,7 +281,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
     part.of_sides(a_keys, b_keys).load::<THREADS, ITEMS>(keys, count);
     let mut under_way = [V::zeroed(); ITEMS];
     if has_values::<V>() && is_full {
-        let from = part.of_sides(a_values, b_values);
+        let from = part.of_sides(a.values, b.values);
         for i in 0..ITEMS {
             under_way[i] = from.get(own + i * THREADS as usize);
         }
@@ -321,7 +319,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
                 values.set(own + i * THREADS as usize, under_way[i]);
             }
         } else {
-            let from = part.of_sides(a_values, b_values);
+            let from = part.of_sides(a.values, b.values);
             let mut at = own;
             while at < count as usize {
                 values.set(at, from.get(at));
@@ -332,9 +330,9 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
     thread::sync_threads();
 
     let fits = chain.holds(a_len);
-    let out_keys = out_keys.slice(start, count as usize);
+    let out_keys = out.keys.slice(start, count as usize);
     if has_values::<V>() {
-        let out_values = out_values.slice(start, count as usize);
+        let out_values = out.values.slice(start, count as usize);
         if is_full && fits {
             for i in 0..ITEMS {
                 let at = own + i * THREADS as usize;

@@ -13,8 +13,9 @@ use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::{Buffer, Param, kernel};
 use crate::input::Limit;
 use crate::monoid::Sum;
+use crate::pairs::PairsMut;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 
 /// The maximum number of runs that one pass merges.
 pub const MAX_RUNS: usize = MAX_PIECES;
@@ -136,6 +137,24 @@ impl RunLimits {
 /// to look at all runs.
 pub(crate) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 
+/// How the boundaries between tiles are searched, as a kernel argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct BoundarySearch {
+    /// The sum of the lengths of the runs' views.
+    pub most: u64,
+    /// The number of runs.
+    pub runs: u32,
+    /// The outputs of a tile.
+    pub tile: u32,
+    /// How many outputs more or fewer may come before a boundary.
+    pub slack: u32,
+    /// The lanes that search one boundary are `1 << log_lanes`.
+    pub log_lanes: u32,
+    /// Whether a block first searches its first and its last boundary: 0 or 1.
+    pub edges_first: u64,
+}
+
 /// Finds, for each boundary between tiles of `tile` outputs, or up to `slack` more or fewer, and for each run, how many
 /// of the outputs before the boundary come from that run.
 ///
@@ -167,16 +186,12 @@ pub unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,
     limits: RunLimits,
     values: Runs<u8>,
-    runs: u32,
-    most: u64,
+    search: BoundarySearch,
     compare: C,
-    tile: u32,
-    slack: u32,
-    log_lanes: u32,
-    edges_first: u32,
     splits: GlobalMut<u64>,
     verdicts: GlobalMut<u8>,
 ) {
+    let BoundarySearch { most, runs, tile, slack, log_lanes, edges_first } = search;
     let mut memory = SharedMemory::new();
     let found = memory.take::<u64>(PARTITION_THREADS as usize);
     let edges = memory.take::<u64>(2 * MAX_RUNS);
@@ -310,8 +325,7 @@ pub(crate) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     runs: u32,
     rounds: u32,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
+    out: PairsMut<K, V>,
     compare: C,
     splits: Global<u64>,
     verdicts: Global<u64>,
@@ -406,18 +420,13 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, con
 
     let fits = block::merge::<K, V, C, THREADS, ITEMS, true>(both, room, table, rounds, rounds, count, compare);
 
-    let out_keys = out_keys.slice(start, count as usize);
-    let out_values =
-        out_values.slice(if has_values::<V>() { start } else { 0 }, if has_values::<V>() { count as usize } else { 0 });
+    let out = out.slice(start, count as usize);
     if fits {
         for i in 0..ITEMS {
             let at = (own + i as u32 * THREADS) as usize;
             if at < count as usize {
                 let (key, value) = both.get(at);
-                out_keys.set(at, key);
-                if has_values::<V>() {
-                    out_values.set(at, value);
-                }
+                out.set(at, key, value);
             }
         }
     } else {
@@ -426,10 +435,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, con
         while at < count {
             piece = table.piece(at, piece);
             let (key, value) = item(at, piece);
-            out_keys.set(at as usize, key);
-            if has_values::<V>() {
-                out_values.set(at as usize, value);
-            }
+            out.set(at as usize, key, value);
             at += THREADS;
         }
     }

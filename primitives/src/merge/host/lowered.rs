@@ -232,11 +232,8 @@ fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrde
     let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
     let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
     merge_tiles!(out.sizes() => (K, V, ITEMS), {
-        let (a_keys, b_keys) = (a.keys.prefix::<K>(), b.keys.prefix::<K>());
-        let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
-        let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
-            a_keys, a.values, b_keys, b.values, out.keys, out.values, order, boundaries, verdicts,
-        );
+        let (a, b) = (a.prefix(), b.prefix());
+        let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(a, b, out.as_types(), order, boundaries, verdicts);
         // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
         // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
         unsafe { stream.launch(merge, tiles) }
@@ -265,10 +262,9 @@ fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) ->
         Reach::of(&columns.map(|column| column.words::<u8>()).collect::<Vec<_>>())
     });
     runs_tiles!(out.sizes() => (K, V, ITEMS), {
-        let out = out.as_types::<K, V>();
-        let merge = RunsTiles::<K, V, HoleOrder, RUNS_THREADS, ITEMS>::new(
-            count, rounds, out.keys, out.values, order, table, verdicts,
-        );
+        let out = out.as_types();
+        let merge =
+            RunsTiles::<K, V, HoleOrder, RUNS_THREADS, ITEMS>::new(count, rounds, out, order, table, verdicts);
         // SAFETY: one block per tile, and the splits were computed for this tile size and these runs. The output is as
         // long as all runs, and there are as many values as keys, if there are any. The scratch memory is freed in stream
         // order.
@@ -342,8 +338,7 @@ mod planted {
         let kernel = RunsTiles::<u32, (), HoleOrder, RUNS_THREADS, ITEMS>::new(
             3,
             rounds,
-            out.keys,
-            out.values,
+            out,
             order(),
             splits.table(&stream).unwrap(),
             splits.verdicts(&stream).unwrap(),

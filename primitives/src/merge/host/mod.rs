@@ -9,8 +9,9 @@ pub(crate) mod splits;
 
 use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::expect_repr;
-use crate::host::runtime::column::AnySlice;
-use crate::host::source::SliceSource;
+use crate::host::runtime::column::AnySliceMut;
+use crate::host::source::{AnyElements, Source};
+use crate::transform::InMemory;
 use crate::{DeviceSliceMut, Error, Stream};
 use bytemuck::Pod;
 use lowered::Way;
@@ -24,16 +25,15 @@ pub(crate) use lowered::place;
 /// [`Error::TooLong`] for 2^32 keys or more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
 pub fn keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl SliceSource<'a, K>,
-    b: impl SliceSource<'b, K>,
+    a: impl Source<'a, K>,
+    b: impl Source<'b, K>,
     out: impl Into<DeviceSliceMut<'c, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let a = a.into_first().lower();
-    let _span = crate::span!(stream, "merge::keys", a.len());
+    let runs = vec![a.into_elements()?.lower(), b.into_elements()?.lower()];
+    let _span = crate::span!(stream, "merge::keys", runs[0].len());
     const { expect_repr::<K>() };
-    let runs = [a, b.into_first().lower()];
-    lowered::keys(stream, &runs, out.into().into(), HoleOrder::of::<K, C>(compare), Way::Tiles)
+    of_keys(stream, runs, out.into().into(), HoleOrder::of::<K, C>(compare), Way::Tiles)
 }
 
 /// Merges two sorted sequences of keys together with their values.
@@ -43,59 +43,51 @@ pub fn keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
 /// [moved by index](super).
 pub fn pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
-    b: (impl SliceSource<'c, K>, impl SliceSource<'d, V>),
+    a: (impl Source<'a, K>, impl Source<'b, V>),
+    b: (impl Source<'c, K>, impl Source<'d, V>),
     out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let (a, b) =
-        ((a.0.into_first().lower(), a.1.into_first().lower()), (b.0.into_first().lower(), b.1.into_first().lower()));
+    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
+    let b = (b.0.into_elements()?.lower(), b.1.into_elements()?.lower());
     let _span = crate::span!(stream, "merge::pairs", a.0.len());
     const { expect_repr::<K>() };
-    lowered::two_pairs(stream, a, b, (out.0.into().into(), out.1.into().into()), HoleOrder::of::<K, C>(compare))
+    of_two_pairs(stream, a, b, (out.0.into().into(), out.1.into().into()), HoleOrder::of::<K, C>(compare))
 }
 
 /// Merges up to 32 sorted runs in one pass.
 ///
 /// # Errors
 /// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
-pub fn runs_keys<'a, 'r, K: Pod, R: SliceSource<'r, K> + Copy, C: Compare<K>>(
+pub fn runs_keys<'a, 'r, K: Pod, R: Source<'r, K> + Copy, C: Compare<K>>(
     stream: &Stream,
     runs: &[R],
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let runs: Vec<_> = runs.iter().map(|run| run.into_first().lower()).collect();
-    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(AnySlice::len).sum::<usize>());
+    let runs = runs.iter().map(|run| Ok(run.into_elements()?.lower())).collect::<Result<Vec<_>, Error>>()?;
+    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(AnyElements::len).sum::<usize>());
     const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
-    lowered::keys(stream, &runs, out.into().into(), order, Way::Tiles)
+    of_keys(stream, runs, out.into().into(), order, Way::Tiles)
 }
 
 /// Merges up to 32 sorted runs of keys together with their values, in one pass.
 ///
 /// # Errors
 /// [`Error::TooMany`] for more runs; otherwise the same as [`pairs`].
-pub fn runs_pairs<
-    'a,
-    'b,
-    'r,
-    K: Pod,
-    V: Pod,
-    R: SliceSource<'r, K> + Copy,
-    W: SliceSource<'r, V> + Copy,
-    C: Compare<K>,
->(
+pub fn runs_pairs<'a, 'b, 'r, K: Pod, V: Pod, R: Source<'r, K> + Copy, W: Source<'r, V> + Copy, C: Compare<K>>(
     stream: &Stream,
     runs: &[(R, W)],
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let runs: Vec<_> = runs.iter().map(|run| (run.0.into_first().lower(), run.1.into_first().lower())).collect();
+    let lower = |run: &(R, W)| Ok((run.0.into_elements()?.lower(), run.1.into_elements()?.lower()));
+    let runs = runs.iter().map(lower).collect::<Result<Vec<_>, Error>>()?;
     let _span = crate::span!(stream, "merge::runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
-    lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Tiles)
+    of_pairs(stream, runs, (out.0.into().into(), out.1.into().into()), order, Way::Tiles)
 }
 
 /// Merges up to [`MAX_PLACED`](super::MAX_PLACED) short runs of keys in a single launch: each item searches the other runs for its own
@@ -106,41 +98,71 @@ pub fn runs_pairs<
 ///
 /// # Errors
 /// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
-pub fn small_runs_keys<'a, 'r, K: Pod, R: SliceSource<'r, K> + Copy, C: Compare<K>>(
+pub fn small_runs_keys<'a, 'r, K: Pod, R: Source<'r, K> + Copy, C: Compare<K>>(
     stream: &Stream,
     runs: &[R],
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let runs: Vec<_> = runs.iter().map(|run| run.into_first().lower()).collect();
-    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(AnySlice::len).sum::<usize>());
+    let runs = runs.iter().map(|run| Ok(run.into_elements()?.lower())).collect::<Result<Vec<_>, Error>>()?;
+    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(AnyElements::len).sum::<usize>());
     const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
-    lowered::keys(stream, &runs, out.into().into(), order, Way::Places)
+    of_keys(stream, runs, out.into().into(), order, Way::Places)
 }
 
 /// [`small_runs_keys`] with values.
 ///
 /// # Errors
 /// The errors of [`small_runs_keys`] and [`pairs`].
-pub fn small_runs_pairs<
-    'a,
-    'b,
-    'r,
-    K: Pod,
-    V: Pod,
-    R: SliceSource<'r, K> + Copy,
-    W: SliceSource<'r, V> + Copy,
-    C: Compare<K>,
->(
+pub fn small_runs_pairs<'a, 'b, 'r, K: Pod, V: Pod, R: Source<'r, K> + Copy, W: Source<'r, V> + Copy, C: Compare<K>>(
     stream: &Stream,
     runs: &[(R, W)],
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let runs: Vec<_> = runs.iter().map(|run| (run.0.into_first().lower(), run.1.into_first().lower())).collect();
+    let lower = |run: &(R, W)| Ok((run.0.into_elements()?.lower(), run.1.into_elements()?.lower()));
+    let runs = runs.iter().map(lower).collect::<Result<Vec<_>, Error>>()?;
     let _span = crate::span!(stream, "merge::small_runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
-    lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Places)
+    of_pairs(stream, runs, (out.0.into().into(), out.1.into().into()), order, Way::Places)
+}
+
+/// A sorted run: keys, and values.
+type Run<'a> = (AnyElements<'a>, AnyElements<'a>);
+
+fn of_keys(
+    stream: &Stream,
+    runs: Vec<AnyElements<'_>>,
+    out: AnySliceMut<'_>,
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    let runs = runs.into_iter().map(|run| InMemory::new(stream, run)).collect::<Result<Vec<_>, _>>()?;
+    let runs: Vec<_> = runs.iter().map(InMemory::slice).collect();
+    lowered::keys(stream, &runs, out, order, way)
+}
+
+fn of_pairs(
+    stream: &Stream,
+    runs: Vec<Run<'_>>,
+    out: (AnySliceMut<'_>, AnySliceMut<'_>),
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    let runs = runs.into_iter().map(|run| InMemory::pairs(stream, run)).collect::<Result<Vec<_>, _>>()?;
+    let runs: Vec<_> = runs.iter().map(|(keys, values)| (keys.slice(), values.slice())).collect();
+    lowered::pairs(stream, &runs, out, order, way)
+}
+
+fn of_two_pairs(
+    stream: &Stream,
+    a: Run<'_>,
+    b: Run<'_>,
+    out: (AnySliceMut<'_>, AnySliceMut<'_>),
+    order: HoleOrder,
+) -> Result<(), Error> {
+    let (a, b) = (InMemory::pairs(stream, a)?, InMemory::pairs(stream, b)?);
+    lowered::two_pairs(stream, (a.0.slice(), a.1.slice()), (b.0.slice(), b.1.slice()), out, order)
 }

@@ -11,7 +11,7 @@ use crate::host::runtime::loading::Next;
 use crate::host::runtime::pairs::{Columns, no_values};
 use crate::input::Limit;
 use crate::merge::device::kernel::{MergePartition, PARTITION_THREADS, merge_partition};
-use crate::merge::device::runs::{MAX_RUNS, RunLimits, Runs, RunsPartition, TABLE_WORDS, runs_partition};
+use crate::merge::device::runs::{BoundarySearch, MAX_RUNS, RunLimits, Runs, RunsPartition, TABLE_WORDS, runs_partition};
 use crate::transform::laid_out::LaidOut;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -232,24 +232,18 @@ pub(crate) fn split_runs(
     let view = words.raw_view_mut(stream)?;
     // SAFETY: both slices lie within the scratch memory.
     let (table, verdicts) = unsafe { (view.slice(0, table_words), view.slice(table_words, verdict_words)) };
-    let count = runs.len() as u32;
-    // With this many blocks, memory bandwidth limits the search, not its latency.
-    let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
+    let search = BoundarySearch {
+        most: total as u64,
+        runs: runs.len() as u32,
+        tile: tile as u32,
+        slack: slack as u32,
+        log_lanes,
+        // With this many blocks, memory bandwidth limits the search, not its latency.
+        edges_first: u64::from(blocks > 8 * stream.device().limits().multiprocessors as usize),
+    };
     runs_partition!(runs[0].keys.size() => H, {
-        let partition = RunsPartition::new(
-            views::<H>(runs),
-            limits(runs),
-            values,
-            count,
-            total as u64,
-            order,
-            tile as u32,
-            slack as u32,
-            log_lanes,
-            edges_first,
-            table,
-            bytes(verdicts),
-        );
+        let keys = views::<H>(runs);
+        let partition = RunsPartition::new(keys, limits(runs), values, search, order, table, bytes(verdicts));
         // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
         // boundaries need.
         unsafe { stream.launch(partition.followed_by(next), blocks)? };

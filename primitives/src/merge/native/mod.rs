@@ -10,6 +10,7 @@ use super::device::place::PlaceRuns;
 use super::device::runs::{RunsTiles, TABLE_WORDS, tile_len};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
+use crate::pairs::PairsMut;
 use bytemuck::Pod;
 
 /// Merges each tile by a walk through both sides.
@@ -20,10 +21,11 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
     kernel: MergeTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
-    let MergeTiles { a_keys, a_values, b_keys, b_values, out_keys, out_values, compare, splits, verdicts, .. } = kernel;
+    let MergeTiles { a, b, out, compare, splits, verdicts, .. } = kernel;
+    let (PairsMut { keys: out_keys, values: out_values }, a_values, b_values) = (out, a.values, b.values);
     let tile = THREADS as usize * ITEMS;
     // SAFETY: nothing writes these, nor the numbers of keys.
-    let (a, b, splits) = unsafe { (a_keys.get().as_slice(), b_keys.get().as_slice(), splits.as_slice()) };
+    let (a, b, splits) = unsafe { (a.keys.get().as_slice(), b.keys.get().as_slice(), splits.as_slice()) };
     // SAFETY: the same.
     let (a_values, b_values, verdicts) = unsafe { (a_values.as_slice(), b_values.as_slice(), verdicts.as_slice()) };
     let is_contradictory = verdicts.iter().any(|&verdict| verdict != 0);
@@ -80,7 +82,8 @@ pub(super) unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u
     kernel: RunsTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
-    let RunsTiles { runs, rounds, out_keys, out_values, compare, splits, verdicts, .. } = kernel;
+    let RunsTiles { runs, rounds, out, compare, splits, verdicts, .. } = kernel;
+    let PairsMut { keys: out_keys, values: out_values } = out;
     let tile = tile_len(THREADS, ITEMS, rounds);
     // SAFETY: nothing writes these.
     let (splits, verdicts) = unsafe { (splits.as_slice(), verdicts.as_slice()) };

@@ -12,7 +12,7 @@ use crate::block::runs::{FEW, MOST, count_before};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use crate::merge::device::kernel::{MergePartition, PARTITION_THREADS};
-use crate::merge::device::runs::{MAX_RUNS, RunsPartition, TABLE_WORDS};
+use crate::merge::device::runs::{BoundarySearch, MAX_RUNS, RunsPartition, TABLE_WORDS};
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 use std::ops::Range;
@@ -108,7 +108,8 @@ impl Sides<'_> {
 /// # Safety
 /// The contract of [`runs_partition`](crate::merge::device::runs::RunsPartition).
 pub(crate) unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(kernel: RunsPartition<K, C>, team: Team) {
-    let RunsPartition { keys, limits, values, runs, compare, splits, .. } = kernel;
+    let RunsPartition { keys, limits, values, search, compare, splits, verdicts, .. } = kernel;
+    let BoundarySearch { most, runs, tile, slack, log_lanes, edges_first } = search;
     let mut views: [&[K]; MAX_RUNS] = [&[]; MAX_RUNS];
     for run in 0..runs {
         let addresses = [keys.get(run).as_ptr().expose_provenance(), values.get(run).as_ptr().expose_provenance()];
@@ -122,11 +123,10 @@ pub(crate) unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(kernel: RunsPartitio
     let sorted = Sorted {
         windows: views.map(|view| 0..view.len() as u64),
         runs: runs as usize,
-        log_lanes: kernel.log_lanes,
-        slack: u64::from(kernel.slack),
+        log_lanes,
+        slack: u64::from(slack),
         is_less: &is_less,
     };
-    let RunsPartition { most, tile, edges_first, verdicts, .. } = kernel;
     // SAFETY: guaranteed by the caller.
     unsafe { split_runs(&sorted, (most, u64::from(tile)), edges_first != 0, splits, verdicts, team) };
 }
@@ -416,13 +416,15 @@ mod tests {
                     Runs::new(views),
                     RunLimits::new([Limit::NONE; MAX_RUNS]),
                     Runs::new([Global::empty(); MAX_RUNS]),
-                    runs.len() as u32,
-                    total as u64,
+                    BoundarySearch {
+                        most: total as u64,
+                        runs: runs.len() as u32,
+                        tile: tile as u32,
+                        slack,
+                        log_lanes,
+                        edges_first,
+                    },
                     HoleOrder::of::<u32, C>(compare_by),
-                    tile as u32,
-                    slack,
-                    log_lanes,
-                    edges_first,
                     splits.raw_view_mut(stream).unwrap(),
                     bytes(verdicts.raw_view_mut(stream).unwrap()),
                 );

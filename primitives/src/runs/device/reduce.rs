@@ -236,6 +236,24 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> Part<T, VEC, ROWS> {
         sync_warp(FULL);
         rows
     }
+
+    /// Moves the lane's items whose bit is set in `flags` to the positions from `rank` on.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this, with positions of their own.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn compact(self, flags: u32, mut rank: usize) {
+        let items = self.take();
+        for row in 0..ROWS {
+            for i in 0..VEC {
+                if flags >> (row * VEC + i) & 1 != 0 {
+                    self.run.set(rank, items[row][i]);
+                    rank += 1;
+                }
+            }
+        }
+    }
 }
 
 /// Returns the heads among the lane's items: bit `row * VEC + i` for each. The warp has `run` items, from `start` on, and
@@ -368,16 +386,7 @@ pub unsafe fn reduce_runs<
     }
 
     if S::IS_WRITTEN {
-        let items = item_part.take();
-        let mut rank = below.heads() as usize;
-        for row in 0..ROWS {
-            for i in 0..VEC {
-                if flags >> (row * VEC + i) & 1 != 0 {
-                    item_part.run.set(rank, items[row][i]);
-                    rank += 1;
-                }
-            }
-        }
+        item_part.compact(flags, below.heads() as usize);
     }
     let items = value_part.take();
     let mut rank = below.heads() as usize;

@@ -6,8 +6,8 @@ use crate::equality::{Equality, HoleEquality};
 #[cfg(feature = "testing")]
 use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
-use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
-use crate::host::source::{self, AnySource, Source};
+use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut, number};
+use crate::host::source::{self, AnyElements, AnySource, Source};
 use crate::input::Count;
 use crate::map::Map;
 use crate::monoid::{HoleMonoid, Sum};
@@ -16,7 +16,10 @@ use crate::runs::device::compact::compact_lengths;
 use crate::runs::device::expand::{ExpandRuns, SplitRuns, THREADS, TILE};
 use crate::runs::device::run_outputs::Lengths;
 use crate::select::Offset;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan};
+use crate::transform::InMemory;
+#[cfg(feature = "testing")]
+use crate::DeviceSlice;
+use crate::{DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan};
 use bytemuck::{Pod, Zeroable};
 
 /// The length of a run: `u32` or `u64`.
@@ -147,20 +150,20 @@ pub fn run_length_encode_shaped<
 /// [`Error::LengthMismatch`] if there are not as many lengths as elements; any launch error.
 pub fn run_length_decode<'a, 'b, 'c, T: Pod, C: Length>(
     stream: &Stream,
-    (elements, lengths): (impl Into<DeviceSlice<'a, T>>, impl Source<'b, C>),
+    (elements, lengths): (impl Source<'a, T>, impl Source<'b, C>),
     output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
-    let (elements, output) = (elements.into(), output.into());
+    let (elements, output) = (elements.into_elements()?.lower(), output.into());
     let _span = crate::span!(stream, "runs::run_length_decode", elements.len());
     let lengths = source::map(lengths, C::widen()).into_parts()?.lower();
-    decode_runs(stream, elements.into(), &lengths, output.into())
+    decode_runs(stream, elements, lengths, output.into())
 }
 
 fn decode_runs(
     stream: &Stream,
-    elements: AnySlice<'_>,
-    lengths: &AnySource<'_>,
+    elements: AnyElements<'_>,
+    lengths: AnySource<'_>,
     mut output: AnySliceMut<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     expect_len("the lengths of runs", elements.len(), lengths.len())?;
@@ -168,10 +171,12 @@ fn decode_runs(
     if runs == 0 {
         return DeviceValue::new(stream, 0);
     }
+    let (lengths, elements) = lengths.in_step_with(elements)?;
+    let elements = InMemory::new(stream, elements)?;
     let count = Count::new(runs, lengths.counted(stream)?);
     let mut ends = stream.uninit::<u64>(runs)?;
     let sum = monoid!(0, |a: u64, b: u64| if a.wrapping_add(b) < a { u64::MAX } else { a.wrapping_add(b) });
-    scan::inclusive_any(stream, lengths, ends.as_mut_slice().into(), HoleMonoid::of::<u64, _>(sum))?;
+    scan::inclusive_any(stream, &lengths, ends.as_mut_slice().into(), HoleMonoid::of::<u64, _>(sum))?;
 
     let tiles = (runs + output.len()).div_ceil(TILE);
     let mut splits = stream.uninit::<u64>(tiles + 1)?;
@@ -187,7 +192,7 @@ fn decode_runs(
     // SAFETY: one thread per split; the ends do not decrease, since their sum does not wrap.
     unsafe { stream.launch(kernel, (tiles + 1).div_ceil(THREADS as usize))? };
     let expansion = Expansion { tiles, count, room, ends: ends.raw_view(stream)?, splits: splits.raw_view(stream)? };
-    let (elements, output) = (elements.raw_view(stream)?, output.raw_view_mut(stream)?);
+    let (elements, output) = (elements.slice().raw_view(stream)?, output.raw_view_mut(stream)?);
     match elements.address().addr() | output.as_const().address().addr() | elements.size() {
         bits if bits % 8 == 0 => expansion.run::<u64>(stream, elements, output)?,
         bits if bits % 4 == 0 => expansion.run::<u32>(stream, elements, output)?,

@@ -4,15 +4,14 @@ use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
-use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
-use crate::host::source::{AnySource, Opened, Source};
+use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut};
+use crate::host::source::{AnyElements, AnySource, Opened, Source};
 use crate::input::Input;
 use crate::runs::device::compact::{CompactRuns, compact_pairs, compact_runs};
 use crate::runs::device::run_outputs::{Marks, RunOutputs, Values};
+use crate::transform::InMemory;
 use crate::transform::laid_out::ReprOutput;
-use crate::{
-    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, select,
-};
+use crate::{DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, select};
 use bytemuck::Pod;
 
 /// Which element of a run is kept.
@@ -85,22 +84,22 @@ pub(super) fn keep(
 /// 2^32 values or more of other sizes than 4 and 8 bytes; any launch error.
 pub fn unique_by_key<'a, 'b, 'c, 'd, K: Pod, V: Pod, E: Equality<K>>(
     stream: &Stream,
-    input: (impl Source<'a, K>, impl Into<DeviceSlice<'b, V>>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     equality: E,
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let (keys, values) = (input.0.into_parts()?.lower(), input.1.into());
+    let (keys, values) = (input.0.into_parts()?.lower(), input.1.into_elements()?.lower());
     let _span = crate::span!(stream, "runs::unique_by_key", keys.len());
     let (output_keys, output_values) = (output.0.into(), output.1.into());
     let output = (output_keys.into(), output_values.into());
-    keep_pairs(stream, (&keys, values.into()), output, HoleEquality::of::<K, E>(equality), which)
+    keep_pairs(stream, (keys, values), output, HoleEquality::of::<K, E>(equality), which)
 }
 
 fn keep_pairs(
     stream: &Stream,
-    (keys, values): (&AnySource<'_>, AnySlice<'_>),
+    (keys, values): (AnySource<'_>, AnyElements<'_>),
     (mut output_keys, mut output_values): (AnySliceMut<'_>, AnySliceMut<'_>),
     equality: HoleEquality,
     which: Which,
@@ -108,6 +107,10 @@ fn keep_pairs(
     expect_len("the values of unique keys", keys.len(), values.len())?;
     expect_room("the output of unique keys", keys.len(), output_keys.len())?;
     expect_room("the output of values of unique keys", keys.len(), output_values.len())?;
+    let (keys, values) = keys.in_step_with(values)?;
+    let values = InMemory::new(stream, values)?;
+    // No value beyond those of the keys is read.
+    let values = values.slice().counted(None);
     let (len, is_counted) = (keys.len(), keys.is_counted());
     let (keys, to) = (keys.open(stream)?, output_keys.raw_view_mut(stream)?);
     let kept = Kept { len, which, equality };

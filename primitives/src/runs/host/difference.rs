@@ -1,7 +1,9 @@
 //! Functions of neighbours.
 
+use crate::host::source::Source;
 use crate::map::Map2;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len, transfer, transform};
+use crate::transform::InMemory;
+use crate::{DeviceSliceMut, Error, Stream, expect_len, transfer, transform};
 use bytemuck::Pod;
 
 /// Computes `output[i] = function(input[i], input[i - 1])`, with `output[0] = input[0]`. So a sum is undone by a difference:
@@ -14,13 +16,15 @@ use bytemuck::Pod;
 /// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
 pub fn adjacent_difference<'a, 'b, T: Pod, F: Map2<T, T, Output = T>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'b, T>>,
     function: F,
 ) -> Result<(), Error> {
-    let (input, output) = (input.into(), output.into());
+    let (input, output) = (input.into_elements()?.lower().of_known_len("the input of differences")?, output.into());
     let _span = crate::span!(stream, "runs::adjacent_difference", input.len());
     expect_len("the output of differences", input.len(), output.len())?;
+    let input = InMemory::new(stream, input)?;
+    let input = input.slice().typed::<T>().expect("the door has this type");
     if input.is_empty() {
         return Ok(());
     }

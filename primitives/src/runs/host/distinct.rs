@@ -7,10 +7,11 @@ use super::codec::encode_runs;
 use super::compact::{Kept, Which, keep};
 use crate::equality::{HoleEquality, Same};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec};
-use crate::host::source::{AnySource, Counted, SliceSource, Source, counted, counting, map2};
+use crate::host::source::{AnyElements, AnySource, Counted, Source, counted, counting, map2};
 use crate::operator::{equality, map};
 use crate::sort::host::lowered::{self, Coding};
 use crate::sort::{FromCode, Options};
+use crate::transform::InMemory;
 use crate::{
     DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len, expect_room, permute, scan, sized,
     sort,
@@ -52,10 +53,10 @@ enum ExtraOutput<'a> {
 /// [`Error::LengthMismatch`] if an output is too short: nothing is written in this case. Those of [`sort::keys`]; any launch error.
 pub fn distinct<'a, 'b, K: FromCode>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     output: impl Into<DeviceSliceMut<'b, K>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_first().lower();
+    let input = input.into_elements()?.lower();
     let _span = crate::span!(stream, "runs::distinct", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Nothing)
 }
@@ -66,10 +67,10 @@ pub fn distinct<'a, 'b, K: FromCode>(
 /// Same as [`distinct`].
 pub fn distinct_counts<'a, 'b, 'c, K: FromCode, C: Length>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     (output, counts): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, C>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, counts) = (input.into_first().lower(), counts.into());
+    let (input, counts) = (input.into_elements()?.lower(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Counts(counts.into()))
 }
@@ -82,10 +83,10 @@ pub fn distinct_counts<'a, 'b, 'c, K: FromCode, C: Length>(
 /// keys.
 pub fn distinct_inverse<'a, 'b, 'c, K: FromCode>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     (output, inverse): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, u32>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_first().lower();
+    let input = input.into_elements()?.lower();
     let _span = crate::span!(stream, "runs::distinct_inverse", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Inverse(inverse.into()))
 }
@@ -93,11 +94,12 @@ pub fn distinct_inverse<'a, 'b, 'c, K: FromCode>(
 /// Finds distinct numbers as they are, and other keys by their codes, which give them back.
 fn find<K: FromCode>(
     stream: &Stream,
-    input: AnySlice<'_>,
+    input: AnyElements<'_>,
     mut output: DeviceSliceMut<'_, K>,
     extra: ExtraOutput<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let coding = Coding::of::<K>();
+    let input = InMemory::new(stream, input)?;
+    let (input, coding) = (input.slice(), Coding::of::<K>());
     if coding.code.is_none() {
         return find_numbers(stream, input, output.into(), &coding, extra);
     }

@@ -6,12 +6,12 @@ use super::Length;
 use super::distinct::distinct_counts;
 use crate::code::Sign;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec};
-use crate::host::source::{Source, counted, map};
+use crate::host::source::{Counted, Source, counted, map};
 use crate::operator::{map, predicate};
 use crate::runs::device::hashed::{CountDistinct, EMPTY, THREADS, count_distinct};
 use crate::sort::FromCode;
 use crate::sort::host::lowered::{self, Coding};
-use crate::transform::write_column;
+use crate::transform::{InMemory, write_column};
 use crate::{
     DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_room, reduce, sized, sort, transfer,
 };
@@ -37,11 +37,11 @@ use crate::{
 /// Same as [`distinct_counts`].
 pub fn distinct_counts_hashed<'a, 'b, 'c, K: FromCode, C: Length>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
+    input: impl Source<'a, K>,
     (output, counts): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, C>>),
     most: usize,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, mut output, mut counts) = (input.into(), output.into(), counts.into());
+    let (input, mut output, mut counts) = (input.into_elements()?.lower(), output.into(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts_hashed", input.len());
     let len = input.len();
     expect_room("the output of distinct keys", len, output.len())?;
@@ -49,8 +49,12 @@ pub fn distinct_counts_hashed<'a, 'b, 'c, K: FromCode, C: Length>(
     // Memory of another device is an error before anything is written.
     output.raw_view_mut(stream)?;
     counts.raw_view_mut(stream)?;
-    let Some(found) = find::<K>(stream, input, most)? else {
-        return distinct_counts(stream, input, (output, counts));
+    let input = InMemory::new(stream, input)?;
+    let (count, input) = (input.slice().count(), input.slice().typed::<K>().expect("the door has this type"));
+    // The table counts all keys.
+    let found = if count.is_some() { None } else { find::<K>(stream, input, most)? };
+    let Some(found) = found else {
+        return distinct_counts(stream, Counted::by(input, count), (output, counts));
     };
     let most = found.codes.len().min(len);
     let codes = found.codes.as_slice().typed::<K::Code>().expect("the codes are of this size");

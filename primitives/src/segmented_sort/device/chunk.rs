@@ -1,5 +1,6 @@
 //! The part of a tile that one thread sorts and merges: its chunk of consecutive items.
 
+use super::heads::Heads;
 use super::merge::CoRank;
 use crate::arch::warp::{FULL, any};
 use crate::compare::KeyOrder;
@@ -55,6 +56,37 @@ fn select<T: Copy>(swap: bool, left: T, right: T) -> (T, T) {
 pub(crate) struct ChunkSegment {
     pub start: u32,
     pub end: u32,
+}
+
+/// The segments that a chunk shares with others: that which comes in from the left, and that which goes out to the right. One that does
+/// not is empty.
+#[derive(Clone, Copy)]
+pub(crate) struct Crossings {
+    pub incoming: ChunkSegment,
+    pub outgoing: ChunkSegment,
+}
+
+impl Crossings {
+    /// Returns those of the chunk that begins at `chunk`, whose heads are `mask`.
+    ///
+    /// # Safety
+    /// Same as [`Heads::last`] and [`Heads::next`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn of_chunk<const ITEMS: usize>(heads: Heads, chunk: u32, mask: u32) -> Self {
+        let chunk_end = chunk + ITEMS as u32;
+        let incoming = if mask & 1 == 0 {
+            ChunkSegment { start: heads.last(chunk), end: heads.next(chunk + 1) }
+        } else {
+            ChunkSegment { start: chunk, end: chunk }
+        };
+        let outgoing = if mask != 0 {
+            ChunkSegment { start: chunk + 31 - mask.leading_zeros(), end: heads.next(chunk_end) }
+        } else {
+            ChunkSegment { start: chunk_end, end: chunk_end }
+        };
+        Self { incoming, outgoing }
+    }
 }
 
 impl ChunkSegment {

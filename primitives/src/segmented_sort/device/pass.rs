@@ -13,8 +13,9 @@ use crate::arch::{Order, Rmw, Scope, thread};
 use crate::compare::KeyOrder;
 use crate::form::kernel;
 use crate::input::SegmentOffsets;
+use crate::pairs::PairsMut;
 use crate::shape::is_for_use;
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
 
@@ -71,10 +72,8 @@ pub unsafe fn merge_segments<
     offsets: SegmentOffsets<u32>,
     edges: Global<Edge>,
     status: GlobalMut<u32>,
-    keys: GlobalMut<K>,
-    values: GlobalMut<V>,
-    temporary_keys: GlobalMut<K>,
-    temporary_values: GlobalMut<V>,
+    output: PairsMut<K, V>,
+    temporary: PairsMut<K, V>,
     compare: C,
     pass: u32,
 ) {
@@ -89,61 +88,19 @@ pub unsafe fn merge_segments<
     let me = thread::thread_idx_x();
     // A pass may see what another block of the same pass has just written; it continues all the same.
     let broken = status.atomic_load(status::BROKEN_PASS, Scope::Gpu, Order::Relaxed);
-    let repair = pass == REPAIR;
-    if repair && broken == 0 || !repair && broken != 0 && broken <= pass {
-        return;
-    }
-    let items = keys.len() as u32;
-    let tiles = thread::grid_dim_x() / 2;
-    let outgoing = thread::block_idx_x() >= tiles;
-    let tile = if outgoing { thread::block_idx_x() - tiles } else { thread::block_idx_x() };
-    let edge = edges.get(tile as usize + usize::from(outgoing));
-    let Some(segment) = Crossing::at(shape, offsets.get(), items, edge) else { return };
-    let first_tile = shape.nominal_tile(segment.start);
-    if outgoing && first_tile != tile {
-        return;
-    }
-    let pass = if repair { broken - 1 } else { pass };
-    if pass >= segment.passes {
-        return;
-    }
-    let in_temporary = (segment.passes - pass) % 2 == 1;
-    if repair && !in_temporary {
-        return;
-    }
-    let output = Items { keys, values };
-    let temporary = Items { keys: temporary_keys, values: temporary_values };
-    let (source, target) = if in_temporary { (temporary, output) } else { (output, temporary) };
-
-    let (out, out_end) = if outgoing {
-        (segment.start, edge.position)
-    } else {
-        (edge.position, segment.end.min(edges.get(tile as usize + 1).position))
-    };
-    let piece = tile.saturating_sub(first_tile);
-    let pieces = shape.pieces(segment.start, segment.end);
-    // In 64 bits: past the last piece these may be large.
-    let group = u64::from(piece >> (pass + 1)) << (pass + 1);
-    let border = |piece: u64| {
-        if piece == 0 {
-            segment.start
-        } else if piece >= u64::from(pieces) {
-            segment.end
-        } else {
-            (first_tile + piece as u32) * shape.stride()
-        }
-    };
-    let middle = border(group + (1 << pass));
-    let runs = CoRank { a: border(group), a_end: middle, b: middle, b_end: border(group + (2 << pass)) };
+    let (output, temporary) = (Items::from(output), Items::from(temporary));
+    let items = output.keys.len() as u32;
+    let Some(part) = Part::of_block(shape, offsets.get(), edges, items, pass, broken) else { return };
+    let Part { out, runs, pass, .. } = part;
+    let (source, target) = if part.in_temporary { (temporary, output) } else { (output, temporary) };
 
     // The clamps have no effect if the offsets are in order; otherwise they keep the part within the runs.
-    let len = out_end.min(runs.b_end).saturating_sub(out).min(capacity as u32);
+    let len = part.out_end.min(runs.b_end).saturating_sub(out).min(capacity as u32);
     if len == 0 {
         return;
     }
     let target = target.slice(out as usize, len as usize);
-    if repair || runs.b >= runs.b_end {
-        // The last group of an odd number has no partner: it is moved unchanged.
+    if part.is_moved {
         let mut at = me;
         while at < len {
             let (key, value) = source.get((out + at) as usize);
@@ -172,31 +129,108 @@ pub unsafe fn merge_segments<
     // The part of A, then the part of B.
     let from_a = high - low;
     let (a, b) = (runs.a + low, runs.b + (done - low));
-    {
-        let mut row_keys = [K::zeroed(); ITEMS];
-        let mut row_values = [V::zeroed(); ITEMS];
-        for j in 0..ITEMS {
-            let at = (j as u32 * THREADS + me).min(len - 1);
-            let from = if at < from_a { a + at } else { b + (at - from_a) } as usize;
-            (row_keys[j], row_values[j]) = source.get(from);
-        }
-        let column = shared.slice(me as usize, capacity - me as usize);
-        for j in 0..ITEMS {
-            column.set(j * THREADS as usize, row_keys[j], row_values[j]);
-        }
-        if me == 0 {
-            shared.keys.set(capacity, row_keys[0]);
-        }
-    }
+    shared.fill::<THREADS, ITEMS>(|j| {
+        let at = (j * THREADS + me).min(len - 1);
+        source.get(if at < from_a { a + at } else { b + (at - from_a) } as usize)
+    });
     thread::sync_threads();
+    merge_two::<K, V, C, THREADS, ITEMS>(shared, vote, CoRank { a: 0, a_end: from_a, b: from_a, b_end: len }, compare);
+    shared.write::<THREADS, ITEMS>(target, 0, len);
+}
 
-    let chunk = me * ITEMS as u32;
+/// The part of a segment's output that a block writes in a pass.
+struct Part {
+    out: u32,
+    out_end: u32,
+    /// The two groups of pieces that are merged.
+    runs: CoRank,
+    /// The part is moved as it is: it is repaired, or is in the last group of an odd number, which has no partner.
+    is_moved: bool,
+    /// The groups are in the temporary memory, and the part goes to the output.
+    in_temporary: bool,
+    /// The pass; in a repair, the last one that was complete.
+    pass: u32,
+}
+
+impl Part {
+    /// Returns the part of this block, if it has one. `broken` is the status.
+    ///
+    /// # Safety
+    /// The contract of [`merge_segments`](MergeSegments): nothing writes the offsets or the edges.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn of_block<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
+        shape: Shape<THREADS, ITEMS, SLACK>,
+        offsets: Global<u32>,
+        edges: Global<Edge>,
+        items: u32,
+        pass: u32,
+        broken: u32,
+    ) -> Option<Self> {
+        let repair = pass == REPAIR;
+        if repair && broken == 0 || !repair && broken != 0 && broken <= pass {
+            return None;
+        }
+        let tiles = thread::grid_dim_x() / 2;
+        let outgoing = thread::block_idx_x() >= tiles;
+        let tile = if outgoing { thread::block_idx_x() - tiles } else { thread::block_idx_x() };
+        let edge = edges.get(tile as usize + usize::from(outgoing));
+        let segment = Crossing::at(shape, offsets, items, edge)?;
+        let first_tile = shape.nominal_tile(segment.start);
+        if outgoing && first_tile != tile {
+            return None;
+        }
+        let pass = if repair { broken - 1 } else { pass };
+        if pass >= segment.passes {
+            return None;
+        }
+        let in_temporary = (segment.passes - pass) % 2 == 1;
+        if repair && !in_temporary {
+            return None;
+        }
+        let (out, out_end) = if outgoing {
+            (segment.start, edge.position)
+        } else {
+            (edge.position, segment.end.min(edges.get(tile as usize + 1).position))
+        };
+        let piece = tile.saturating_sub(first_tile);
+        let pieces = shape.pieces(segment.start, segment.end);
+        // In 64 bits: past the last piece these may be large.
+        let group = u64::from(piece >> (pass + 1)) << (pass + 1);
+        let border = |piece: u64| {
+            if piece == 0 {
+                segment.start
+            } else if piece >= u64::from(pieces) {
+                segment.end
+            } else {
+                (first_tile + piece as u32) * shape.stride()
+            }
+        };
+        let middle = border(group + (1 << pass));
+        let runs = CoRank { a: border(group), a_end: middle, b: middle, b_end: border(group + (2 << pass)) };
+        Some(Self { out, out_end, runs, is_moved: repair || runs.b >= runs.b_end, in_temporary, pass })
+    }
+}
+
+/// Merges two runs that fill a tile from its beginning on. If the comparator is no order, so that the parts of the threads do not fit
+/// together, all items stay where they are.
+///
+/// # Safety
+/// All threads of the block call this, after a barrier.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn merge_two<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
+    shared: Items<Shared<K>, Shared<V>>,
+    vote: Vote<THREADS>,
+    runs: CoRank,
+    compare: C,
+) {
+    let chunk = thread::thread_idx_x() * ITEMS as u32;
     let mut merged = [const { MaybeUninit::<(K, V)>::uninit() }; ITEMS];
     let (mut first, mut last) = (NONE, NONE);
-    if chunk < len {
-        let runs = CoRank { a: 0, a_end: from_a, b: from_a, b_end: len };
+    if chunk < runs.b_end {
         let taken = split(shared.keys, runs, chunk, compare);
-        let rest = CoRank { a: taken, b: from_a + (chunk - taken), ..runs };
+        let rest = CoRank { a: taken, b: runs.b + (chunk - taken), ..runs };
         let mut merge = Merge::new(shared.keys, rest, 0);
         if chunk > 0 {
             first = merge.position();
@@ -209,21 +243,8 @@ pub unsafe fn merge_segments<
     }
     vote.cast(first, last);
     thread::sync_threads();
-    if vote.agreed() && chunk < len {
-        let own = shared.slice(chunk as usize, ITEMS);
-        for j in 0..ITEMS {
-            let (key, value) = merged[j].assume_init();
-            own.set(j, key, value);
-        }
+    if vote.agreed() && chunk < runs.b_end {
+        shared.set_chunk(chunk, &merged);
     }
     thread::sync_threads();
-    let rest = len.saturating_sub(me);
-    let column = target.slice(me.min(len) as usize, rest as usize);
-    let items = shared.slice(me as usize, capacity - me as usize);
-    for j in 0..ITEMS {
-        if (j as u32 * THREADS) < rest {
-            let (key, value) = items.get(j * THREADS as usize);
-            column.set(j * THREADS as usize, key, value);
-        }
-    }
 }

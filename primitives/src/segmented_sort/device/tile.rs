@@ -3,21 +3,22 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-use super::chunk::{ChunkSegment, sort_chunk};
+use super::chunk::{Crossings, sort_chunk};
 use super::crossing::{Crossing, passes};
 use super::cut::Edge;
-use super::heads::{HEAD_WORDS, Heads};
+use super::heads::{self, HEAD_WORDS, Heads};
 use super::items::Items;
 use super::merge::{CoRank, Merge, NONE, Vote, split, vote_words};
 use super::pass::merge_shared;
 use super::shape::Shape;
-use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
+use crate::arch::warp::{FULL, any, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::compare::KeyOrder;
 use crate::form::kernel;
 use crate::input::{Prefix, SegmentOffsets};
+use crate::pairs::PairsMut;
 use crate::shape::is_for_use;
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{Global, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
 
@@ -84,10 +85,8 @@ pub unsafe fn sort_segments<
     edges: Global<Edge>,
     input_keys: Prefix<K>,
     input_values: Global<V>,
-    keys: GlobalMut<K>,
-    values: GlobalMut<V>,
-    temporary_keys: GlobalMut<K>,
-    temporary_values: GlobalMut<V>,
+    output: PairsMut<K, V>,
+    temporary: PairsMut<K, V>,
     compare: C,
 ) {
     const { assert!(THREADS as usize * ITEMS + 32 <= 32 * HEAD_WORDS, "the head bits have 64 words") };
@@ -113,140 +112,31 @@ pub unsafe fn sort_segments<
         return;
     }
 
-    // The head bits: bit 0 and all bits from the tile's end on; then the offsets.
-    let mut word = me;
-    while word < HEAD_WORDS as u32 {
-        let below = (32 * word).min(len);
-        let inside = (len - below).min(32);
-        let beyond = if inside == 32 { 0 } else { !0 << inside };
-        head_words.set(word as usize, beyond | u32::from(word == 0));
-        word += THREADS;
-    }
+    heads::clear::<THREADS>(head_words, len);
     if me == 0 {
         round_count.set(0, 0);
     }
+    // The last item stands in for missing ones: the comparator never sees a key that is not in the input.
     let input = Items { keys: input_keys, values: input_values }.slice(start as usize, len as usize);
-    let output = Items { keys, values };
-    let temporary = Items { keys: temporary_keys, values: temporary_values };
-    {
-        // The last item stands in for missing ones: the comparator never sees a key that is not in the input.
-        let mut row_keys = [K::zeroed(); ITEMS];
-        let mut row_values = [V::zeroed(); ITEMS];
-        let skipped = me.min(len - 1);
-        let column = input.slice(skipped as usize, (len - skipped) as usize);
-        for j in 0..ITEMS {
-            (row_keys[j], row_values[j]) = column.get((j as u32 * THREADS).min(len - 1 - skipped) as usize);
-        }
-        let column = shared.slice(me as usize, capacity - me as usize);
-        for j in 0..ITEMS {
-            column.set(j * THREADS as usize, row_keys[j], row_values[j]);
-        }
-        if me == 0 {
-            shared.keys.set(capacity, row_keys[0]);
-        }
-    }
+    let skipped = me.min(len - 1);
+    let column = input.slice(skipped as usize, (len - skipped) as usize);
+    shared.fill::<THREADS, ITEMS>(|j| column.get((j * THREADS).min(len - 1 - skipped) as usize));
     thread::sync_threads();
-    let mut i = left_edge.offset as usize + me as usize;
-    while i < (right_edge.offset as usize).min(offsets.len()) {
-        let head = offsets.get(i).wrapping_sub(start);
-        if head < len {
-            head_words.atomic_rmw(Rmw::Or, (head / 32) as usize, 1 << (head % 32));
-        }
-        i += THREADS as usize;
-    }
+    heads::mark::<THREADS>(head_words, offsets, (left_edge.offset, right_edge.offset), start, len);
     thread::sync_threads();
 
-    let low = ballot(FULL, head_words.get(lane_id() as usize) != 0);
-    let high = ballot(FULL, head_words.get((lane_id() + LANES) as usize) != 0);
-    let heads = Heads { words: head_words, summary: u64::from(high) << 32 | u64::from(low) };
+    let heads = Heads::summarize(head_words);
     let chunk = me * ITEMS as u32;
-    let chunk_end = chunk + ITEMS as u32;
     let mask = heads.mask(chunk, ITEMS as u32);
-    {
-        let own = shared.slice(chunk as usize, ITEMS);
-        let mut chunk_keys = [K::zeroed(); ITEMS];
-        let mut chunk_values = [V::zeroed(); ITEMS];
-        for j in 0..ITEMS {
-            (chunk_keys[j], chunk_values[j]) = own.get(j);
-        }
-        sort_chunk(&mut chunk_keys, &mut chunk_values, mask, compare);
-        for j in 0..ITEMS {
-            own.set(j, chunk_keys[j], chunk_values[j]);
-        }
-    }
-
-    // The segment that comes in from the left, and the one that goes out to the right.
-    let incoming = if mask & 1 == 0 {
-        ChunkSegment { start: heads.last(chunk), end: heads.next(chunk + 1) }
-    } else {
-        ChunkSegment { start: chunk, end: chunk }
-    };
-    let outgoing = if mask != 0 {
-        ChunkSegment { start: chunk + 31 - mask.leading_zeros(), end: heads.next(chunk_end) }
-    } else {
-        ChunkSegment { start: chunk_end, end: chunk_end }
-    };
-    {
-        let pieces = outgoing.end.saturating_sub(chunk).div_ceil(ITEMS as u32);
-        let own = passes(pieces);
-        let mut rounds = 0;
-        while any(FULL, own > rounds) {
-            rounds += 1;
-        }
-        if lane_id() == 0 && rounds > 0 {
-            round_count.atomic_rmw(Rmw::Max, 0, rounds);
-        }
-    }
+    sort_own::<K, V, C, ITEMS>(shared, chunk, mask, compare);
+    let crossing = Crossings::of_chunk::<ITEMS>(heads, chunk, mask);
+    note_rounds(round_count, passes(crossing.outgoing.end.saturating_sub(chunk).div_ceil(ITEMS as u32)));
     thread::sync_threads();
 
     let rounds = round_count.get(0);
     let mut round = 0;
     while round < rounds {
-        let left = incoming.merge_of::<ITEMS>(me, round);
-        let mut right = outgoing.merge_of::<ITEMS>(me, round);
-        let goes_left = left.b < left.b_end;
-        let goes_right = right.b < right.b_end;
-        let mut merged = [const { MaybeUninit::<(K, V)>::uninit() }; ITEMS];
-        let (mut first, mut last) = (NONE, NONE);
-        if goes_left || goes_right {
-            // What lies between the two is already in place, and goes first.
-            if !goes_right {
-                right = CoRank { a: chunk, a_end: chunk_end, b: 0, b_end: 0 };
-            }
-            let in_place = if goes_right { right.a } else { chunk_end };
-            right.a = if goes_left { incoming.end.min(chunk_end) } else { chunk };
-            let after = Merge::new(shared.keys, right, in_place);
-            let mut merge = after;
-            // A bit for the output at which the thread switches from one merge to the other.
-            let mut switch = 0;
-            if goes_left {
-                let done = chunk - left.a;
-                let taken = split(shared.keys, left, done, compare);
-                let rest = CoRank { a: left.a + taken, b: left.b + (done - taken), ..left };
-                merge = Merge::new(shared.keys, rest, 0);
-                switch = if incoming.end < chunk_end { 1 << (incoming.end - chunk) } else { 0 };
-                if done > 0 {
-                    first = merge.position();
-                }
-            }
-            for j in 0..ITEMS {
-                if switch >> j & 1 == 1 {
-                    merge = after;
-                }
-                merged[j].write(merge.next(shared, compare));
-            }
-            last = merge.position();
-        }
-        vote.cast(first, last);
-        thread::sync_threads();
-        if (goes_left || goes_right) && vote.agreed() {
-            let own = shared.slice(chunk as usize, ITEMS);
-            for j in 0..ITEMS {
-                let (key, value) = merged[j].assume_init();
-                own.set(j, key, value);
-            }
-        }
-        thread::sync_threads();
+        merge_round::<K, V, C, THREADS, ITEMS>(shared, vote, crossing, round, compare);
         round += 1;
     }
 
@@ -263,16 +153,9 @@ pub unsafe fn sort_segments<
     {
         right_start = crossing.start.saturating_sub(start);
     }
+    let (output, temporary) = (Items::from(output), Items::from(temporary));
     if left_end == 0 && right_start == NONE {
-        let rest = len.saturating_sub(me);
-        let column = output.slice((start + me.min(len)) as usize, rest as usize);
-        let items = shared.slice(me as usize, capacity - me as usize);
-        for j in 0..ITEMS {
-            if (j as u32 * THREADS) < rest {
-                let (key, value) = items.get(j * THREADS as usize);
-                column.set(j * THREADS as usize, key, value);
-            }
-        }
+        shared.write::<THREADS, ITEMS>(output, start, len);
     } else {
         let mut at = me;
         while at < len {
@@ -282,4 +165,104 @@ pub unsafe fn sort_segments<
             at += THREADS;
         }
     }
+}
+
+/// Sorts the pieces of segments in the thread's chunk, which begin where `mask` has a bit set.
+///
+/// # Safety
+/// All lanes of the warp call this. The chunk begins at `chunk`, and no other thread uses it at the same time.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn sort_own<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
+    shared: Items<Shared<K>, Shared<V>>,
+    chunk: u32,
+    mask: u32,
+    compare: C,
+) {
+    let own = shared.slice(chunk as usize, ITEMS);
+    let mut chunk_keys = [K::zeroed(); ITEMS];
+    let mut chunk_values = [V::zeroed(); ITEMS];
+    for j in 0..ITEMS {
+        (chunk_keys[j], chunk_values[j]) = own.get(j);
+    }
+    sort_chunk(&mut chunk_keys, &mut chunk_values, mask, compare);
+    for j in 0..ITEMS {
+        own.set(j, chunk_keys[j], chunk_values[j]);
+    }
+}
+
+/// Notes the most rounds that a thread of the block needs.
+///
+/// # Safety
+/// All threads of the block call this, and then the barrier. The word was 0 before the last one.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn note_rounds(round_count: Shared<u32>, own: u32) {
+    let mut rounds = 0;
+    while any(FULL, own > rounds) {
+        rounds += 1;
+    }
+    if lane_id() == 0 && rounds > 0 {
+        round_count.atomic_rmw(Rmw::Max, 0, rounds);
+    }
+}
+
+/// Merges, for each thread, its part of the segment that comes in from the left and of the one that goes out to the right: groups of
+/// `2^round` chunks. If the comparator is no order, so that the parts do not fit together, all items stay where they are.
+///
+/// # Safety
+/// All threads of the block call this, after a barrier. The segments are those of the thread's chunk.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn merge_round<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
+    shared: Items<Shared<K>, Shared<V>>,
+    vote: Vote<THREADS>,
+    Crossings { incoming, outgoing }: Crossings,
+    round: u32,
+    compare: C,
+) {
+    let me = thread::thread_idx_x();
+    let chunk = me * ITEMS as u32;
+    let chunk_end = chunk + ITEMS as u32;
+    let left = incoming.merge_of::<ITEMS>(me, round);
+    let mut right = outgoing.merge_of::<ITEMS>(me, round);
+    let goes_left = left.b < left.b_end;
+    let goes_right = right.b < right.b_end;
+    let mut merged = [const { MaybeUninit::<(K, V)>::uninit() }; ITEMS];
+    let (mut first, mut last) = (NONE, NONE);
+    if goes_left || goes_right {
+        // What lies between the two is already in place, and goes first.
+        if !goes_right {
+            right = CoRank { a: chunk, a_end: chunk_end, b: 0, b_end: 0 };
+        }
+        let in_place = if goes_right { right.a } else { chunk_end };
+        right.a = if goes_left { incoming.end.min(chunk_end) } else { chunk };
+        let after = Merge::new(shared.keys, right, in_place);
+        let mut merge = after;
+        // A bit for the output at which the thread switches from one merge to the other.
+        let mut switch = 0;
+        if goes_left {
+            let done = chunk - left.a;
+            let taken = split(shared.keys, left, done, compare);
+            let rest = CoRank { a: left.a + taken, b: left.b + (done - taken), ..left };
+            merge = Merge::new(shared.keys, rest, 0);
+            switch = if incoming.end < chunk_end { 1 << (incoming.end - chunk) } else { 0 };
+            if done > 0 {
+                first = merge.position();
+            }
+        }
+        for j in 0..ITEMS {
+            if switch >> j & 1 == 1 {
+                merge = after;
+            }
+            merged[j].write(merge.next(shared, compare));
+        }
+        last = merge.position();
+    }
+    vote.cast(first, last);
+    thread::sync_threads();
+    if (goes_left || goes_right) && vote.agreed() {
+        shared.set_chunk(chunk, &merged);
+    }
+    thread::sync_threads();
 }

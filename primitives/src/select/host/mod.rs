@@ -14,12 +14,13 @@ use super::device::source::{self, SelectSource, select_source};
 use crate::block::lookback;
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
-use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, only_one};
 use crate::host::runtime::pairs::{Columns, ColumnsMut, no_values};
-use crate::host::source::{AnySource, Source, results_of};
+use crate::host::source::{AnyElements, AnySource, Source, results_of};
 use crate::input::SourceArg;
 use crate::pairs::{Pairs, PairsMut};
 use crate::search::IndexOut;
+use crate::transform::InMemory;
 use crate::transform::laid_out::Indices;
 use crate::{
     Bits, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, bits, expect_len, expect_room,
@@ -183,15 +184,15 @@ pub fn collect_positions<'a, T: Pod, I: IndexOut, P: Predicate<T>>(
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn select_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    let _span = crate::span!(stream, "select::select_pairs", keys.len());
-    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
-    by(stream, items, HolePredicate::of::<K, P>(predicate), Rest::Drop)
+    let input = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let _span = crate::span!(stream, "select::select_pairs", input.0.len());
+    let output = (output.0.into().into(), output.1.into().into());
+    pairs_by(stream, input, output, HolePredicate::of::<K, P>(predicate), Rest::Drop)
 }
 
 /// [`select`] by flags: keeps item `i` if `flags[i]` is not 0.
@@ -200,12 +201,13 @@ pub fn select_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many flags as items.
 pub fn flagged<'a, 'b, 'c, T: Pod>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
-    flags: impl Into<DeviceSlice<'b, u8>>,
+    input: impl Source<'a, T>,
+    flags: impl Source<'b, u8>,
     output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, output) = (input.into(), output.into());
-    flagged_any(stream, input.into(), flags.into(), output.into())
+    let (input, flags) = (input.into_elements()?.lower(), flags.into_elements()?.lower());
+    let _span = crate::span!(stream, "select::flagged", input.len());
+    flagged_elements(stream, input, flags, output.into().into())
 }
 
 /// [`flagged`] for pairs.
@@ -214,12 +216,14 @@ pub fn flagged<'a, 'b, 'c, T: Pod>(
 /// Same as [`flagged`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn flagged_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
-    flags: impl Into<DeviceSlice<'c, u8>>,
+    input: (impl Source<'a, K>, impl Source<'b, V>),
+    flags: impl Source<'c, u8>,
     output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    flagged_pairs_any(stream, (keys.into(), values.into()), flags.into(), (to_keys.into(), to_values.into()))
+    let (input, flags) =
+        ((input.0.into_elements()?.lower(), input.1.into_elements()?.lower()), flags.into_elements()?.lower());
+    let _span = crate::span!(stream, "select::flagged_pairs", input.0.len());
+    flagged_pair_elements(stream, input, flags, (output.0.into().into(), output.1.into().into()))
 }
 
 /// [`select`] by packed bits: keeps item `i` if bit `i` is set. The bits may begin at any bit of their bytes.
@@ -241,23 +245,23 @@ pub fn flagged_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod>(
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many bits as items.
 pub fn by_bits<'a, 'b, T: Pod>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     bits: Bits<'a>,
     output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, output) = (input.into(), output.into());
-    by_bits_any(stream, input.into(), bits, output.into())
+    by_bits_any(stream, input.into_elements()?.lower(), bits, output.into().into())
 }
 
 fn by_bits_any(
     stream: &Stream,
-    input: AnySlice<'_>,
+    input: AnyElements<'_>,
     bits: Bits<'_>,
     output: AnySliceMut<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let _span = crate::span!(stream, "select::by_bits", input.len());
     expect_len("the bits", input.len(), bits.len())?;
-    let (from, to) = key_operands(stream, input, output)?;
+    let input = InMemory::new(stream, input.of_known_len("the input of a selection by bits")?)?;
+    let (from, to) = key_operands(stream, input.slice(), output)?;
     let (bytes, start, _) = bits.raw_parts(stream)?;
     let flags = BitFlags { bytes, start };
     select_by_bits!(from.sizes() => (K, V, VEC, ROWS), {
@@ -276,27 +280,55 @@ fn by_bits_any(
     Ok(count)
 }
 
-/// [`flagged`] of items of any size.
+/// [`flagged`] of elements of any size. If only the device knows the number of items or flags, it is that of both.
+fn flagged_elements(
+    stream: &Stream,
+    input: AnyElements<'_>,
+    flags: AnyElements<'_>,
+    output: AnySliceMut<'_>,
+) -> Result<DeviceValue<u64>, Error> {
+    let count = only_one(input.count(), flags.count())?;
+    let (input, flags) = (InMemory::new(stream, input.counted(count)?)?, flags.counted(count)?);
+    let flags = InMemory::with_zeros(stream, flags)?;
+    flagged_any(stream, input.slice(), flags_of(&flags), output)
+}
+
+/// [`flagged_pairs`] of elements of any size: see [`flagged_elements`].
+fn flagged_pair_elements(
+    stream: &Stream,
+    input: (AnyElements<'_>, AnyElements<'_>),
+    flags: AnyElements<'_>,
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
+) -> Result<DeviceValue<u64>, Error> {
+    let count = only_one(only_one(input.0.count(), input.1.count())?, flags.count())?;
+    let (keys, values) = InMemory::pairs(stream, (input.0.counted(count)?, input.1))?;
+    let flags = InMemory::with_zeros(stream, flags.counted(count)?)?;
+    flagged_pairs_any(stream, (keys.slice(), values.slice()), flags_of(&flags), output)
+}
+
+fn flags_of<'a>(flags: &'a InMemory<'_>) -> DeviceSlice<'a, u8> {
+    flags.slice().typed().expect("flags are bytes")
+}
+
+/// [`flagged`] of items of any size. If only the device knows their number, the flags after it are zeros.
 pub(crate) fn flagged_any(
     stream: &Stream,
     input: AnySlice<'_>,
     flags: DeviceSlice<'_, u8>,
     output: AnySliceMut<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let _span = crate::span!(stream, "select::flagged", input.len());
     expect_len("the flags", input.len(), flags.len())?;
     let operands = key_operands(stream, input, output)?;
     by_flags(stream, operands, Flags(flags.raw_view(stream)?))
 }
 
-/// [`flagged_pairs`] of items of any size.
+/// [`flagged_pairs`] of items of any size: see [`flagged_any`].
 pub(super) fn flagged_pairs_any(
     stream: &Stream,
     input: (AnySlice<'_>, AnySlice<'_>),
     flags: DeviceSlice<'_, u8>,
     output: (AnySliceMut<'_>, AnySliceMut<'_>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let _span = crate::span!(stream, "select::flagged_pairs", input.0.len());
     expect_len("the flags", input.0.len(), flags.len())?;
     let operands = pair_operands(stream, input, output)?;
     by_flags(stream, operands, Flags(flags.raw_view(stream)?))
@@ -309,15 +341,14 @@ pub(super) fn flagged_pairs_any(
 /// Same as [`select`].
 pub fn partition<'a, 'b, T: Pod, P: Predicate<T>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'b, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
-    let (input, output) = (input.into(), output.into());
+    let input = input.into_elements()?.lower();
     let _span = crate::span!(stream, "select::partition", input.len());
-    let items = key_operands(stream, input.into(), output.into())?;
-    by(stream, items, HolePredicate::of::<T, P>(predicate), Rest::Append)
+    keys_by(stream, input, output.into().into(), HolePredicate::of::<T, P>(predicate), Rest::Append)
 }
 
 /// [`partition`] for pairs, by their keys.
@@ -326,15 +357,15 @@ pub fn partition<'a, 'b, T: Pod, P: Predicate<T>>(
 /// Same as [`select_pairs`].
 pub fn partition_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    let _span = crate::span!(stream, "select::partition_pairs", keys.len());
-    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
-    by(stream, items, HolePredicate::of::<K, P>(predicate), Rest::Append)
+    let input = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let _span = crate::span!(stream, "select::partition_pairs", input.0.len());
+    let output = (output.0.into().into(), output.1.into().into());
+    pairs_by(stream, input, output, HolePredicate::of::<K, P>(predicate), Rest::Append)
 }
 
 /// What becomes of the items that do not pass.
@@ -342,6 +373,38 @@ pub fn partition_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
 enum Rest {
     Drop,
     Append,
+}
+
+fn keys_by(
+    stream: &Stream,
+    input: AnyElements<'_>,
+    output: AnySliceMut<'_>,
+    keep: HolePredicate,
+    rest: Rest,
+) -> Result<DeviceValue<u64>, Error> {
+    let input = InMemory::new(stream, rest.expect_len_of(input)?)?;
+    by(stream, key_operands(stream, input.slice(), output)?, keep, rest)
+}
+
+fn pairs_by(
+    stream: &Stream,
+    (keys, values): (AnyElements<'_>, AnyElements<'_>),
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
+    keep: HolePredicate,
+    rest: Rest,
+) -> Result<DeviceValue<u64>, Error> {
+    let (keys, values) = InMemory::pairs(stream, (rest.expect_len_of(keys)?, rest.expect_len_of(values)?))?;
+    by(stream, pair_operands(stream, (keys.slice(), values.slice()), output)?, keep, rest)
+}
+
+impl Rest {
+    /// Returns elements whose number the host knows, if the rest is written after those that pass.
+    fn expect_len_of(self, elements: AnyElements<'_>) -> Result<AnyElements<'_>, Error> {
+        match self {
+            Self::Drop => Ok(elements),
+            Self::Append => elements.of_known_len("the input of a partition"),
+        }
+    }
 }
 
 /// Selects items by a predicate.
@@ -392,10 +455,15 @@ pub(super) fn by_predicate<J: Job>(
     keep: HolePredicate,
     job: J,
 ) -> Result<J::Output, Error> {
-    match job.by_predicate(items, keep)? {
+    match if is_limited(items) { None } else { job.by_predicate(items, keep)? } {
         Some(output) => Ok(output),
         None => by_test(stream, items, keep, job),
     }
+}
+
+/// Returns whether only the device knows the number of items. Kernels that move items read all of them.
+fn is_limited(items: Items) -> bool {
+    items.0.limit().is_some()
 }
 
 /// Tests the items first, and then selects by flags.
@@ -404,9 +472,10 @@ fn by_test<J: Job>(stream: &Stream, items: Items, keep: HolePredicate, job: J) -
     by_index(stream, items, Flags(flags.raw_view(stream)?), job)
 }
 
-/// Returns a flag for each item: whether it passes.
+/// Returns a flag for each item: whether it passes. What is beyond a number that only the device knows does not.
 fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec<u8>, Error> {
-    let mut flags = stream.uninit::<u8>(items.len())?;
+    let len = items.len();
+    let mut flags = if items.limit().is_some() { stream.zeroed::<u8>(len)? } else { stream.uninit::<u8>(len)? };
     transform::write_arg(stream, results_of(keep.hole(), items), flags.raw_view_mut(stream)?.into())?;
     Ok(flags)
 }
@@ -414,7 +483,7 @@ fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec
 /// Selects by flags.
 fn by_flags(stream: &Stream, items: Items, flags: Flags) -> Result<DeviceValue<u64>, Error> {
     let job = Select { stream };
-    match job.by_flags(items, flags)? {
+    match if is_limited(items) { None } else { job.by_flags(items, flags)? } {
         Some(count) => Ok(count),
         None => by_index(stream, items, flags, job),
     }

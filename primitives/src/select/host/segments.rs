@@ -7,12 +7,14 @@ use crate::arch::warp::LANES;
 #[cfg(feature = "testing")]
 use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
-use crate::host::runtime::column::{AnySlice, AnyVec, number};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, number};
 use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
+use crate::host::source::{AnyElements, Source};
 use crate::pairs::{Pairs, PairsMut};
 use crate::select::device::kernel::{select_segments, select_segments_flagged};
 use crate::select::device::predicate::{Flags, HolePredicate, Keep, Predicate};
 use crate::select::device::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
+use crate::transform::InMemory;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
@@ -47,17 +49,16 @@ use bytemuck::Pod;
 /// The errors of [`select`](super::select); any launch error.
 pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     offsets: impl Into<Offsets<'b, O>>,
     output: impl Into<DeviceSliceMut<'c, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_repr::<T>() };
-    let (input, offsets, output) = (input.into(), offsets.into(), output.into());
+    let (input, offsets) = (input.into_elements()?.lower(), offsets.into());
     let _span = crate::span!(stream, "select::segmented", offsets.len());
-    let items = key_operands(stream, input.into(), output.into())?;
     let keep = HolePredicate::of::<T, P>(predicate);
-    Ok(by_segments(stream, items, AnyOffsets::of(offsets), keep)?.into_typed())
+    Ok(keys_by_segments(stream, input, AnyOffsets::of(offsets), output.into().into(), keep)?.into_typed())
 }
 
 /// [`segmented`] for pairs whose keys pass.
@@ -66,7 +67,7 @@ pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, P: Predicate<T>>(
 /// Same as [`segmented`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     offsets: impl Into<Offsets<'c, O>>,
     output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     predicate: P,
@@ -74,10 +75,35 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, O: Offset, P: Predica
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "select::segmented_pairs", offsets.len());
-    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    let input = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let output = (output.0.into().into(), output.1.into().into());
     let keep = HolePredicate::of::<K, P>(predicate);
-    Ok(by_segments(stream, items, AnyOffsets::of(offsets), keep)?.into_typed())
+    Ok(pairs_by_segments(stream, input, AnyOffsets::of(offsets), output, keep)?.into_typed())
+}
+
+/// What error messages call the input.
+const INPUT: &str = "the input of a selection in segments";
+
+fn keys_by_segments(
+    stream: &Stream,
+    input: AnyElements<'_>,
+    offsets: AnyOffsets<'_>,
+    output: AnySliceMut<'_>,
+    keep: HolePredicate,
+) -> Result<AnyVec, Error> {
+    let input = InMemory::new(stream, input.of_known_len(INPUT)?)?;
+    by_segments(stream, key_operands(stream, input.slice(), output)?, offsets, keep)
+}
+
+fn pairs_by_segments(
+    stream: &Stream,
+    (keys, values): (AnyElements<'_>, AnyElements<'_>),
+    offsets: AnyOffsets<'_>,
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
+    keep: HolePredicate,
+) -> Result<AnyVec, Error> {
+    let input = InMemory::pairs(stream, (keys.of_known_len(INPUT)?, values.of_known_len(INPUT)?))?;
+    by_segments(stream, pair_operands(stream, (input.0.slice(), input.1.slice()), output)?, offsets, keep)
 }
 
 fn by_segments(stream: &Stream, items: Items, offsets: AnyOffsets<'_>, keep: HolePredicate) -> Result<AnyVec, Error> {
