@@ -42,6 +42,7 @@ pub use device::place::MAX_PLACED;
 pub use device::runs::MAX_RUNS;
 pub(crate) use device::runs::{SLACK, run_at, tile_len};
 pub(crate) use device::shape::{RUNS_THREADS, runs_items};
+pub(crate) use device::tile::TileSplits;
 pub use device::tile::{Joined, Tile, Walk};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::lowered::placed;

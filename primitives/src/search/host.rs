@@ -271,10 +271,8 @@ impl<K: RegisterRepr> HeldQuery<K> {
         };
         let next = Upcoming::kernel::<SearchSorted<K, HoleOrder, I, ITEMS>>;
         let splits = partition(stream, a.into(), b.into(), order, tile, next)?;
-        let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
-        let (out, upper) = (answer.out(), answer.upper());
-        let kernel =
-            SearchSorted::<K, HoleOrder, I, ITEMS>::new(haystack, needles, out, order, upper, boundaries, verdicts);
+        let (splits, out, upper) = (splits.view(stream)?, answer.out(), answer.upper());
+        let kernel = SearchSorted::<K, HoleOrder, I, ITEMS>::new(haystack, needles, out, order, upper, splits);
         // SAFETY: one block per tile, and the splits were computed for this tile size; there are as many outputs as
         // needles. The scratch memory is freed in stream order.
         unsafe { stream.launch(kernel, (a.len() + b.len()).div_ceil(tile)) }

@@ -327,7 +327,7 @@ impl Sets<'_> {
         let tile = THREADS as usize * per_thread;
         let tiles = (a.keys.len() + b.keys.len()).div_ceil(tile);
         let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
-        let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
+        let splits = splits.view(stream)?;
         let mut count = DeviceValue::uninit(stream)?;
         let count_view = count.as_mut_slice().raw_view_mut(stream)?;
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
@@ -338,8 +338,7 @@ impl Sets<'_> {
                 out.as_types(),
                 order,
                 self.operation.keep(),
-                boundaries,
-                verdicts,
+                splits,
                 count_view,
                 scratch,
             );

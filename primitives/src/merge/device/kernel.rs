@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::shape::{THREADS, items};
-use super::tile::{Tile, Walk};
+use super::tile::{Tile, TileSplits, Walk};
 use crate::arch::warp::{FULL, all, any, ballot, lane_id};
 use crate::arch::{IS_RECORDED, Rmw, thread};
 use crate::block::merge::Chain;
@@ -241,7 +241,7 @@ pub const fn min_blocks<K, V>() -> u32 {
 /// came before all of `b`.
 ///
 /// # Safety
-/// The launch has at least one block per tile. `splits` and `verdicts` are what [`MergePartition`] has written for these
+/// The launch has at least one block per tile. `splits` are what [`MergePartition`] has written for these
 /// sides, for this tile size and the same `compare`. `out` has room for both sides together. Unless values are
 /// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
@@ -257,8 +257,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
     b: PrefixPairs<K, V>,
     out: PairsMut<K, V>,
     compare: C,
-    splits: Global<u64>,
-    verdicts: Global<u64>,
+    splits: TileSplits,
 ) {
     let (a_keys, b_keys) = (a.keys.get(), b.keys.get());
     let tile = THREADS as usize * ITEMS;
@@ -274,7 +273,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
         // The device has fewer items than the launch has room for.
         return;
     }
-    let part = Tile::nth(thread::block_idx_x() as usize, tile, a_keys.len(), total, splits, verdicts);
+    let part = Tile::nth(thread::block_idx_x() as usize, tile, a_keys.len(), total, splits.boundaries, splits.verdicts);
     let Tile { start, count, a_len, .. } = part;
     let is_full = count as usize == tile;
     let own = thread::thread_idx_x() as usize;

@@ -9,6 +9,7 @@ use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::block::merge::{Pieces, path};
 use crate::compare::KeyOrder;
+use crate::form::{Buffer, Param, ReadParam};
 use crate::view::{Global, Shared};
 use bytemuck::Pod;
 
@@ -74,6 +75,27 @@ pub struct Tile {
     /// The number of items from the second side.
     pub b_len: u32,
 }
+
+/// What [`MergePartition`](super::kernel::MergePartition) has written, as a kernel argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TileSplits {
+    /// How many of the outputs before each tile come from the first side.
+    pub(crate) boundaries: Global<u64>,
+    /// In its bytes, whether the comparator contradicts itself.
+    pub(crate) verdicts: Global<u64>,
+}
+
+// SAFETY: `repr(C)`: two views.
+unsafe impl Param for TileSplits {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.boundaries.buffers("splits", visit);
+        self.verdicts.buffers("verdicts", visit);
+    }
+}
+
+// SAFETY: the type offers no way to write.
+unsafe impl ReadParam for TileSplits {}
 
 impl Tile {
     /// Returns tile `index`, where tiles have `tile` outputs, the first side has `a_len` items and both sides have

@@ -230,10 +230,10 @@ fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrde
         return Ok(());
     }
     let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
-    let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
+    let splits = splits.view(stream)?;
     merge_tiles!(out.sizes() => (K, V, ITEMS), {
         let (a, b) = (a.prefix(), b.prefix());
-        let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(a, b, out.as_types(), order, boundaries, verdicts);
+        let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(a, b, out.as_types(), order, splits);
         // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
         // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
         unsafe { stream.launch(merge, tiles) }

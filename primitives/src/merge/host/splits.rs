@@ -5,13 +5,16 @@
 use crate::compare::{Compare, HoleOrder};
 use crate::form::Kernel;
 use crate::host::repr::{expect_repr, repr_layout};
-use crate::host::runtime::call::View;
+use crate::host::runtime::call::{Reach, View};
 use crate::host::runtime::column::{AnySlice, Column};
 use crate::host::runtime::loading::Next;
 use crate::host::runtime::pairs::{Columns, no_values};
 use crate::input::Limit;
 use crate::merge::device::kernel::{MergePartition, PARTITION_THREADS, merge_partition};
-use crate::merge::device::runs::{BoundarySearch, MAX_RUNS, RunLimits, Runs, RunsPartition, TABLE_WORDS, runs_partition};
+use crate::merge::device::runs::{
+    BoundarySearch, MAX_RUNS, RunLimits, Runs, RunsPartition, TABLE_WORDS, runs_partition,
+};
+use crate::merge::device::tile::TileSplits;
 use crate::transform::laid_out::LaidOut;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -77,6 +80,19 @@ impl Splits {
     /// The errors of [`DeviceSlice::view`].
     pub fn boundaries(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
         self.words.slice(..self.boundaries)?.view(stream)
+    }
+
+    /// Returns both, for the kernels of this crate.
+    pub(crate) fn view(&self, stream: &Stream) -> Result<View<'_, TileSplits>, Error> {
+        let (boundaries, verdicts) = (self.boundaries(stream)?, self.verdicts(stream)?);
+        let mut reach = Reach::none();
+        boundaries.add_to(&mut reach);
+        verdicts.add_to(&mut reach);
+        // SAFETY: the views borrow the memory for the lifetime of the result.
+        unsafe {
+            let splits = TileSplits { boundaries: boundaries.into_param(), verdicts: verdicts.into_param() };
+            Ok(View::new(splits, reach))
+        }
     }
 
     /// Returns, in its bytes, whether the comparator contradicted itself: see [`Tile::nth`](crate::merge::Tile::nth).

@@ -8,6 +8,7 @@ pub(crate) mod splits;
 use super::device::kernel::MergeTiles;
 use super::device::place::PlaceRuns;
 use super::device::runs::{RunsTiles, TABLE_WORDS, tile_len};
+use super::device::tile::TileSplits;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use crate::pairs::PairsMut;
@@ -21,7 +22,7 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
     kernel: MergeTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
-    let MergeTiles { a, b, out, compare, splits, verdicts, .. } = kernel;
+    let MergeTiles { a, b, out, compare, splits: TileSplits { boundaries: splits, verdicts }, .. } = kernel;
     let (PairsMut { keys: out_keys, values: out_values }, a_values, b_values) = (out, a.values, b.values);
     let tile = THREADS as usize * ITEMS;
     // SAFETY: nothing writes these, nor the numbers of keys.

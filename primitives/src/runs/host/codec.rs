@@ -2,6 +2,8 @@
 
 use super::compact::{Kept, Which};
 use super::reduce::Values;
+#[cfg(feature = "testing")]
+use crate::DeviceSlice;
 use crate::equality::{Equality, HoleEquality};
 #[cfg(feature = "testing")]
 use crate::hole::RegisterRepr;
@@ -17,8 +19,6 @@ use crate::runs::device::expand::{ExpandRuns, SplitRuns, THREADS, TILE};
 use crate::runs::device::run_outputs::Lengths;
 use crate::select::Offset;
 use crate::transform::InMemory;
-#[cfg(feature = "testing")]
-use crate::DeviceSlice;
 use crate::{DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan};
 use bytemuck::{Pod, Zeroable};
 

@@ -18,7 +18,7 @@ use crate::arch::{Cache, thread};
 use crate::block::merge::Chain;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
-use crate::merge::{Tile, Walk};
+use crate::merge::{Tile, TileSplits, Walk};
 use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -331,7 +331,7 @@ pub const fn sorted_shared<K>(items: usize) -> usize {
 /// are the second side.
 ///
 /// # Safety
-/// The launch has one block per tile of `256 * ITEMS` needles and elements. `splits` and `verdicts` are what
+/// The launch has one block per tile of `256 * ITEMS` needles and elements. `splits` are what
 /// [`MergePartition`](crate::merge::MergePartition) has written for the two sides in this order, for this tile size and
 /// the same `compare`. `out` is as long as the needles. While the kernel runs, nothing else uses `out`, and nothing
 /// writes the other buffers.
@@ -342,8 +342,7 @@ pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: us
     out: GlobalMut<I>,
     compare: C,
     upper: u32,
-    splits: Global<u64>,
-    verdicts: Global<u64>,
+    splits: TileSplits,
 ) {
     let tile = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
@@ -353,8 +352,8 @@ pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: us
 
     let upper = upper != 0;
     let (side_a, side_b) = if upper { (haystack, needles) } else { (needles, haystack) };
-    let part =
-        Tile::nth(thread::block_idx_x() as usize, tile, side_a.len(), haystack.len() + needles.len(), splits, verdicts);
+    let (nth, total) = (thread::block_idx_x() as usize, haystack.len() + needles.len());
+    let part = Tile::nth(nth, tile, side_a.len(), total, splits.boundaries, splits.verdicts);
     let Tile { count, a_start, a_len, b_start, b_len, .. } = part;
     let own = thread::thread_idx_x() as usize;
     part.of_sides(side_a, side_b).load::<THREADS, ITEMS>(keys, count);
