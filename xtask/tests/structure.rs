@@ -146,6 +146,99 @@ fn imports_are_read() {
     assert_eq!(found, ["a b", "c ", "d ", "k "]);
 }
 
+/// The most lines of code in the body of a kernel, and the most arguments: see CONTRIBUTING.md.
+const MOST_LINES: usize = 100;
+const MOST_ARGUMENTS: usize = 8;
+
+/// Kernels with more than that, with their lines and arguments. No kernel is added here.
+const LARGE_KERNELS: &[(&str, usize, usize)] = &[
+    // Three values say how an insertion into a hash table goes on, and three are what it has left.
+    ("claim", 59, 9),
+    ("keep_ranks", 142, 6),
+    ("narrow", 100, 13),
+    ("place_pairs", 75, 9),
+    ("walk_pairs", 38, 9),
+    // A pass of a radix sort.
+    ("bucket_pass", 20, 9),
+    ("row_pass", 22, 9),
+];
+
+/// A kernel: its name, the lines of code of its body, and its arguments.
+struct KernelSize {
+    name: String,
+    lines: usize,
+    arguments: usize,
+}
+
+/// Returns the position of the bracket that closes the one at `open`.
+fn closing(code: &str, open: usize) -> usize {
+    let mut depth = 0;
+    for (at, letter) in code[open..].char_indices() {
+        depth += i32::from("([{".contains(letter)) - i32::from(")]}".contains(letter));
+        if depth == 0 {
+            return open + at;
+        }
+    }
+    panic!("a bracket is not closed")
+}
+
+/// Returns the kernels of a text without comments.
+fn kernels(code: &str) -> Vec<KernelSize> {
+    let mut found = Vec::new();
+    for (start, _) in code.match_indices("#[kernel(") {
+        let end = closing(code, start + 1);
+        let Some(name_start) = code[end..].find("unsafe fn ").map(|at| end + at + "unsafe fn ".len()) else { continue };
+        let name: String = code[name_start..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let open = name_start + code[name_start..].find('(').expect("a function has arguments");
+        let close = closing(code, open);
+        // Names are followed by a single colon.
+        let list = code[open + 1..close].replace("::", "");
+        let body = close + code[close..].find('{').expect("a kernel has a body");
+        let lines = code[body + 1..closing(code, body)].lines().filter(|line| !line.trim().is_empty()).count();
+        found.push(KernelSize { name, lines, arguments: list.matches(':').count() });
+    }
+    found
+}
+
+/// A kernel is a sequence of named collectives: if it is long, one is missing.
+#[test]
+fn kernels_are_short() {
+    let (mut files, mut seen, mut large) = (Vec::new(), 0, Vec::new());
+    for folder in ["primitives/src", "dictionary/src", "cuckoo/src"] {
+        sources(&workspace(folder), &mut files);
+    }
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n");
+        for kernel in kernels(&code) {
+            seen += 1;
+            if kernel.lines > MOST_LINES || kernel.arguments > MOST_ARGUMENTS {
+                large.push((kernel.name, kernel.lines, kernel.arguments));
+            }
+        }
+    }
+    assert!(seen > 150, "only {seen} kernels were found");
+    for (name, lines, arguments) in &large {
+        let (_, most_lines, most_arguments) =
+            LARGE_KERNELS.iter().find(|listed| listed.0 == name).copied().unwrap_or(("", MOST_LINES, MOST_ARGUMENTS));
+        assert!(
+            *lines <= most_lines.max(MOST_LINES) && *arguments <= most_arguments.max(MOST_ARGUMENTS),
+            "`{name}` has {lines} lines and {arguments} arguments: make a collective of a part of it, or a `Param` of arguments that \
+             belong together"
+        );
+    }
+    for (name, ..) in LARGE_KERNELS {
+        assert!(large.iter().any(|kernel| kernel.0 == *name), "`{name}` is not large any more: take it off the list");
+    }
+}
+
+#[test]
+fn kernels_are_read() {
+    let code = "#[kernel(listed, shared = f::<K>(1))]\npub unsafe fn a<K: Pod>(b: c::D<K>, (e, f): G, h: u32) {\n x();\n\n { y }\n}\n";
+    let found: Vec<_> = kernels(code).into_iter().map(|kernel| (kernel.name, kernel.lines, kernel.arguments)).collect();
+    assert_eq!(found, [("a".to_owned(), 2, 3)]);
+}
+
 /// A suite with its own `main` that is no `[[test]]` without a harness would compile, and run nothing.
 #[test]
 fn suites_are_listed() {

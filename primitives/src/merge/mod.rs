@@ -12,6 +12,7 @@
 //! - **Synchronisation**: none; the result is ready in stream order.
 //! - **Memory**: reads and writes each item once. Scratch memory of 8 bytes per tile of a few thousand items (per tile
 //!   and run, for many runs), allocated and freed in stream order.
+//! - **Sources**: computed inputs are evaluated into temporary memory first, in [one more pass](crate::source#calls-that-need-their-elements-in-memory).
 //!
 //! ```
 //! use gpu_primitives::compare::{Greater, Less};

@@ -13,6 +13,7 @@
 //!   4) are moved with the keys; others are moved by index and gathered at the end: then there are at most 2^32 - 1 items.
 //! - **Memory**: above one tile, a second buffer for keys and values, and 8 bytes per tile of about 2500 items and merged
 //!   run, freed in stream order.
+//! - **Sources**: computed inputs are evaluated into temporary memory first, in [one more pass](crate::source#calls-that-need-their-elements-in-memory).
 //!
 //! ```
 //! use gpu_primitives::compare::{Greater, Less};

@@ -12,6 +12,9 @@
 //! - **Outputs** have room for one element per element of the input. What follows the last run is not changed.
 //! - **Sizes**: elements that are compared or combined have 1 to 32 bytes. Values that are only moved have any size.
 //! - **Memory**: one pass over memory for the common sizes. Each function says what others need.
+//! - **Sources**: keys and lengths are evaluated as they are read. The inputs of [`distinct`] and its relatives and of [`adjacent_difference`], values of
+//!   [`unique_by_key`] and elements of [`run_length_decode`] that are computed are evaluated into temporary memory first, in
+//!   [one more pass](crate::source#calls-that-need-their-elements-in-memory).
 //!
 //! ```
 //! use gpu_primitives::equality::Same;

@@ -12,6 +12,7 @@
 //! - **Memory**: for many unsorted needles, an index of one seventh of the haystack, which every call rebuilds; for few
 //!   needles, none; for sorted needles, 8 bytes per tile of a few thousand elements. It is allocated and freed in
 //!   stream order.
+//! - **Sources**: needles that are computed are evaluated into temporary memory first, in [one more pass](crate::source#calls-that-need-their-elements-in-memory).
 //!
 //! ```
 //! use gpu_primitives::compare::Less;

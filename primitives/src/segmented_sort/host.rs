@@ -33,6 +33,8 @@ use std::marker::PhantomData;
 /// Waits for the check of the offsets. With [`Offsets::unchecked`] it does not wait: it launches the passes that the
 /// longest possible segment would need, and allocates temporary memory for all keys.
 ///
+/// Computed keys are evaluated into temporary memory first, in [one more pass](crate::source#calls-that-need-their-elements-in-memory).
+///
 /// The keys may be [counted](crate::source::counted), and so may be the [offsets](Offsets): by the number of segments. With both on the
 /// device, and unchecked offsets, a graph records the call once, and each launch sorts as many segments of as many keys as there
 /// are then. Keys beyond their number are not read, and segments must not reach them.

@@ -7,6 +7,7 @@
 //! - **Memory**: a selection reads each item once and writes each kept item once. A partition reads the keys a second
 //!   time, to find where the rest begins. Scratch memory of 16 bytes per tile is kept with the stream. A partition
 //!   needs another 8 bytes per tile, and a segmented compaction about 4 bits per item, in stream order.
+//! - **Sources**: [`select()`] and [`positions`] evaluate a source as they read it. For the others, computed inputs are evaluated into temporary memory first, in [one more pass](crate::source#calls-that-need-their-elements-in-memory).
 //!
 //! Items of the common sizes are moved as they are read: keys of 4 and 8 bytes alone, by selections and partitions also with
 //! values of 4 bytes, by selections also with values of 8, and keys of 1 and 2 bytes. (By flags: keys of 4 bytes, alone or

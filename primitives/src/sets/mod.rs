@@ -19,6 +19,7 @@
 //!   4) are moved with the keys; others are moved by index and gathered at the end, which takes memory for them.
 //! - **Memory**: reads each key once, and writes each item of the result once. Scratch memory of 8 bytes per tile of a few
 //!   thousand items, allocated and freed in stream order; that of the look-back is kept with the stream.
+//! - **Sources**: computed inputs are evaluated into temporary memory first, in [one more pass](crate::source#calls-that-need-their-elements-in-memory).
 //!
 //! ```
 //! use gpu_primitives::compare::Less;

@@ -37,6 +37,11 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Calls that need their elements in memory
+//!
+//! A merge reads at positions that it has to find, and a sort reads more than once. Such a call evaluates a computed source first: that
+//! takes temporary memory for its elements, and one more pass. A slice is read where it is.
+//!
 //! # Cost
 //!
 //! Where a source reads slices, it reads them in accesses of up to 16 bytes, as if they were its elements: if their addresses are
