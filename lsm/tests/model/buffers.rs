@@ -1,7 +1,7 @@
 //! Buffers: the common suite with several sizes, and what only buffers can break.
 
 use crate::levels::{BUFFER, Lsm, Modelled};
-use gpu_conformance::{Case, is_checked, is_gpu};
+use gpu_conformance::{Case, is_checked, is_gpu, is_simulated};
 use gpu_dictionary_conformance::{Random, cases, combining_cases, fail, ordered_cases, saved};
 use gpu_lsm::{CleanupPolicy, GpuLsm, GpuMultimap, Options};
 use gpu_primitives::scan::{Max, Sum};
@@ -25,9 +25,8 @@ fn with_buffer(device: &Device, operations: usize, cases: Vec<Case>, is_meant: i
     let _restore = Restore;
     BUFFER.set(operations);
     for case in cases {
-        let applies = (case.is_about)(device) && !case.is_alone && !(case.is_of_host_code && is_checked(device));
         // Misuse is refused before a buffer sees it.
-        if applies && !case.name.starts_with("misused") && is_meant(case.name) {
+        if case.is_for(device) && !case.is_alone && !case.name.starts_with("misused") && is_meant(case.name) {
             eprintln!("{} with a buffer of {operations}", case.name);
             (case.run)(device);
         }
@@ -40,19 +39,20 @@ pub fn buffers_of_1(device: &Device) {
 
 pub fn buffers_of_33(device: &Device) {
     // What simulates kernels takes long, and their use of a buffer does not depend on the types.
-    let is_meant = |name: &str| !is_checked(device) || ["small_history", "sets", "failed_updates"].contains(&name);
+    let is_meant = |name: &str| !is_simulated(device) || ["small_history", "sets", "failed_updates"].contains(&name);
     with_buffer(device, 33, cases::<Lsm>(), is_meant);
 }
 
 pub fn upserts_with_buffers_of_33(device: &Device) {
-    let is_meant = |name: &str| !is_checked(device) || ["small_upserts", "upserts_among_other_updates"].contains(&name);
+    let is_meant =
+        |name: &str| !is_simulated(device) || ["small_upserts", "upserts_among_other_updates"].contains(&name);
     with_buffer(device, 33, combining_cases::<Lsm>(), is_meant);
 }
 
 pub fn large_buffers(device: &Device) {
     let is_meant = |name: &str| {
         let few = ["tiny_batches", "copies_are_independent", "updates_are_not_recorded"];
-        few.contains(&name) || !is_checked(device) && !["a_long_history", "failed_constructions"].contains(&name)
+        few.contains(&name) || !is_simulated(device) && !["a_long_history", "failed_constructions"].contains(&name)
     };
     with_buffer(device, LARGE, cases::<Lsm>(), is_meant);
 }

@@ -1,7 +1,6 @@
 //! Crafted files.
 
 use crate::levels::Modelled;
-use gpu_conformance::is_checked;
 use gpu_dictionary::file::write_section;
 use gpu_dictionary_conformance::{Random, refused, saved};
 use gpu_lsm::{GpuLsm, Parts};
@@ -126,8 +125,8 @@ pub fn files_of_version_1(device: &Device) {
 /// Arrays of many sections, for which the buffer grows; and an error in a late section.
 pub fn long_arrays(device: &Device) {
     let stream = device.stream().unwrap();
-    // 17 sections and a part; fewer in checked mode.
-    let len = if is_checked(device) { 5 << 17 } else { (17 << 18) + 1000 };
+    // 17 sections and a part.
+    let len = (17 << 18) + 1000;
     let keys: Vec<u32> = (0..len).map(|i| 3 * i).collect();
     let mut both = Modelled::<u32, u32>::new(&stream, 1 << 20);
     let batches = (u64::from(len) >> 20).max(1).next_power_of_two() << 1;

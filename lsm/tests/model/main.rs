@@ -36,9 +36,7 @@ fn main() -> ExitCode {
         failed_cleanups_and_views,
         failed_cleanups_are_told,
         insertions_of_another_device,
-        crafted_files,
         files_of_version_1,
-        long_arrays,
         views_and_checkpoints_after_upserts,
         carries_through_all_slots,
         carries,
@@ -77,13 +75,15 @@ fn main() -> ExitCode {
         ordered_queries_with_budgets,
         budgets_that_change,
         recovery_into_a_budget,
+        long_arrays,
         large_lookups_of_other_types,
         failed_large_lookups,
         multimaps_with_a_budget,
     ];
     let of_host_code: Vec<Case> = of_host_code.iter().map(|&case| case.of_host_code()).collect();
+    let files = [Case::new("crafted_files", crafted_files).of_checked_calls()];
     let mut cases =
-        [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), &combining_cases::<Lsm>(), own, &of_host_code].concat();
+        [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), &combining_cases::<Lsm>(), own, &files, &of_host_code].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {
         cases.push(Case::new("soak", soak::soak));
     }

@@ -15,6 +15,6 @@ mod host;
 pub use host::data;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::harness::{
-    Case, WORKERS, adversarial_streams, assert_deterministic, is_checked, is_gpu, is_long, native_devices, run,
-    run_one_by_one,
+    Case, Simulated, WORKERS, adversarial_streams, assert_deterministic, is_checked, is_gpu, is_long, is_simulated,
+    native_devices, run, run_one_by_one,
 };

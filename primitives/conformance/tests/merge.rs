@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::{ByAddress, CyclicFrom, Dice, Place};
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{cases, is_checked, is_simulated, run};
 use gpu_primitives::compare::{Compare, IgnoreLowBit, Less};
 use gpu_primitives::lowered::{self, Place as Memory};
 use gpu_primitives::{Device, DeviceKind, DeviceVec, Error, Stream, merge};
@@ -333,6 +333,7 @@ fn contradictory_comparators(device: &Device) {
 fn large(device: &Device) {
     let total = match device.kind() {
         DeviceKind::CpuChecked => 3 * TILE,
+        DeviceKind::Cpu if is_simulated(device) => 1 << 17,
         DeviceKind::Cpu => 1 << 20,
         DeviceKind::Cuda { .. } => 1 << 24,
     };

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::Crash;
-use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_conformance::{cases, is_checked, is_gpu, is_simulated, run};
 use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::operator::operator;
@@ -120,7 +120,7 @@ fn events_order_streams(device: &Device) {
 /// A vector dropped on the host while another stream still works with it.
 fn memory_outlives_work_on_other_streams(device: &Device) {
     let (home, other) = (device.stream().unwrap(), device.stream().unwrap());
-    let n = if is_checked(device) { 3000 } else { 1 << 20 };
+    let n = if is_simulated(device) { 3000 } else { 1 << 20 };
     for round in 0..10 {
         let mut output = other.uninit::<u32>(n).unwrap();
         {

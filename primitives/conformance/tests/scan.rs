@@ -2,7 +2,7 @@
 
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::{Affine, Compose, SumModulo};
-use gpu_conformance::{cases, is_checked, is_gpu, is_long, run};
+use gpu_conformance::{cases, is_checked, is_gpu, is_long, is_simulated, run};
 use gpu_primitives::scan::{self, Max, Min, Monoid, Sum};
 use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream, testing};
 use proptest::collection::vec;
@@ -185,6 +185,7 @@ fn repeated_launches_share_scratch(device: &Device) {
 fn large(device: &Device) {
     let n = match device.kind() {
         DeviceKind::CpuChecked => 70 * TILE_32 + 1,
+        DeviceKind::Cpu if is_simulated(device) => (1 << 18) + 12_345,
         DeviceKind::Cpu => (1 << 21) + 12_345,
         // Three levels of the look-back tree.
         DeviceKind::Cuda { .. } => 1100 * TILE_32 + 17,

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::{ByAddress, CyclicFrom, Dice, Place};
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{cases, is_checked, is_simulated, run};
 use gpu_primitives::compare::{Compare, IgnoreLowBit, Less};
 use gpu_primitives::search::{self, IndexOut};
 use gpu_primitives::{Device, DeviceKind, Error, Stream};
@@ -269,6 +269,7 @@ fn contradictory_comparators(device: &Device) {
 fn large(device: &Device) {
     let len = match device.kind() {
         DeviceKind::CpuChecked => 9 * TOP,
+        DeviceKind::Cpu if is_simulated(device) => 1 << 16,
         DeviceKind::Cpu => 1 << 18,
         DeviceKind::Cuda { .. } => 1 << 23,
     };

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::{CyclicFrom, NotAnOrder};
-use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_conformance::{cases, is_checked, is_gpu, is_simulated, run};
 use gpu_primitives::compare::{Compare, Greater, IgnoreLowBit, Less};
 use gpu_primitives::sort;
 use gpu_primitives::source::counted;
@@ -186,7 +186,7 @@ fn mixtures(device: &Device) {
 
 fn random_cuts(device: &Device) {
     let stream = device.stream().unwrap();
-    let len = if is_checked(device) { 20_000 } else { 1 << 20 };
+    let len = if is_simulated(device) { 20_000 } else { 1 << 20 };
     for mean in [8, 64, 1024] {
         let offsets = cuts(mean as u64, len, mean);
         let (keys, values) = (keys_32(mean as u64, len), keys_32(17, len));
@@ -474,6 +474,7 @@ fn bad_comparators_across_tiles(device: &Device) {
 fn large(device: &Device) {
     let len = match device.kind() {
         DeviceKind::CpuChecked => 30_000,
+        DeviceKind::Cpu if is_simulated(device) => (1 << 17) + 12_345,
         DeviceKind::Cpu => (1 << 20) + 12_345,
         DeviceKind::Cuda { .. } => (1 << 24) + 12_345,
     };

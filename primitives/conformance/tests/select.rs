@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Between;
-use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
+use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, is_simulated, run};
 use gpu_primitives::select::{self, Masked, Offset, Predicate};
 use gpu_primitives::source::counted;
 use gpu_primitives::{Device, DeviceKind, DeviceValue, Error, Offsets, Stream, testing};
@@ -561,6 +561,7 @@ fn deterministic(device: &Device) {
 fn large(device: &Device) {
     let n = match device.kind() {
         DeviceKind::CpuChecked => 33 * TILE + 1,
+        DeviceKind::Cpu if is_simulated(device) => (1 << 17) + 12_345,
         DeviceKind::Cpu => (1 << 20) + 12_345,
         // Three levels of the look-back tree.
         DeviceKind::Cuda { .. } => 1100 * TILE + 17,

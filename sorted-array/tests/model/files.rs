@@ -1,6 +1,5 @@
 //! Crafted files.
 
-use gpu_conformance::is_checked;
 use gpu_dictionary::file::write_section;
 use gpu_dictionary_conformance::{refused, saved};
 use gpu_primitives::Device;
@@ -67,8 +66,8 @@ pub fn crafted_files(device: &Device) {
 /// Arrays of many sections, for which the buffer grows; and an error in a late section.
 pub fn long_arrays(device: &Device) {
     let stream = device.stream().unwrap();
-    // 17 sections and a part; fewer in checked mode.
-    let len = if is_checked(device) { 5 << 17 } else { (17 << 18) + 1000 };
+    // 17 sections and a part.
+    let len = (17 << 18) + 1000;
     let mut keys: Vec<u32> = (0..len).map(|i| 3 * i).collect();
     let loaded = Array::load(&stream, &craft(u64::from(len), &keys, &keys)[..]).unwrap();
     let Parts { codes, values, .. } = loaded.level().unwrap().parts();

@@ -1,7 +1,7 @@
 //! Random histories, compared with the model.
 
 use super::model::{Family, Modelled, OwnFolder, Random, Value, extremes, is_long};
-use gpu_conformance::is_checked;
+use gpu_conformance::{is_checked, is_simulated};
 use gpu_dictionary::WordKey as Key;
 use gpu_primitives::{Device, Stream};
 use std::fmt::Debug;
@@ -25,7 +25,7 @@ impl<K: Key + Debug> Plan<K> {
         let mut random = Random(seed);
         let mut both = Modelled::<F, K, V>::new(stream, self.batch);
         let folder = OwnFolder::new();
-        let is_short = is_checked(stream.device()) && !is_long();
+        let is_short = is_simulated(stream.device()) && !is_long();
         let operations = if is_short { self.operations / 3 } else { self.operations };
         let mut done = 0;
         let mut step = 0;
@@ -54,7 +54,7 @@ impl<K: Key + Debug> Plan<K> {
 /// Returns the seeds of a case's histories: `few` on the CPU, and half as many where they are slow. With
 /// `GPU_PRIMITIVES_LONG`, the case's share of 10,000, and a hundredth where they are slow.
 fn seeds(device: &Device, few: u64, share: u64) -> std::ops::Range<u64> {
-    0..match (is_long(), is_checked(device)) {
+    0..match (is_long(), is_simulated(device)) {
         (false, false) => few,
         (false, true) => few / 2,
         (true, false) => share,
@@ -117,7 +117,7 @@ pub fn sets<F: Family>(device: &Device) {
     for seed in seeds(device, 1, 200) {
         let domain: Vec<u32> = (0..150).map(|i| i * i).collect();
         Plan { batch: 20, operations: 150, most: 50, domain }.run::<F, ()>(&stream, 800 + seed);
-        if is_checked(device) && !is_long() {
+        if is_simulated(device) && !is_long() {
             return; // keys with a sign have histories of their own
         }
         let domain: Vec<i64> = (-70..70).map(|i| i * i * i).collect();
@@ -131,6 +131,7 @@ pub fn a_long_history<F: Family>(device: &Device) {
     let operations = match (is_long(), is_checked(device)) {
         (true, false) => 1_000_000,
         (true, true) => 10_000,
+        (false, false) if is_simulated(device) => 1000,
         (false, false) => 6000,
         (false, true) => 200,
     };

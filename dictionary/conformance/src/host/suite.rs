@@ -22,7 +22,7 @@ macro_rules! cases_of {
 /// The cases that every dictionary must pass.
 #[must_use]
 pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
-    cases_of![
+    let results = cases_of![
         F: small_history,
         tiny_batches,
         batches_of_several_tiles,
@@ -32,7 +32,11 @@ pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
         a_long_history,
         extreme_keys,
         clearing,
-        bad_input_changes_nothing,
+        the_same_calls_give_the_same_file,
+        copies_are_independent,
+    ];
+    let calls = cases_of![
+        F: bad_input_changes_nothing,
         things_of_another_device,
         misused_methods,
         methods_from_two_threads,
@@ -43,41 +47,42 @@ pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
         failed_queries,
         failed_constructions,
         round_trips,
-        the_same_calls_give_the_same_file,
-        damaged_files,
-        values_of_other_types,
         updates_are_not_recorded,
-        failing_files,
-        copies_are_independent,
         copies_are_queried_while_updates_go_on,
-    ]
-    .into_iter()
-    .chain([Case::new("copies_free_their_memory", copies_free_their_memory::<F>).alone()])
-    .collect()
+    ];
+    let host = cases_of![F: damaged_files, values_of_other_types, failing_files];
+    let alone = Case::new("copies_free_their_memory", copies_free_their_memory::<F>).alone();
+    results
+        .into_iter()
+        .chain(calls.into_iter().map(Case::of_checked_calls))
+        .chain(host.into_iter().map(Case::of_host_code))
+        .chain([alone.of_checked_calls()])
+        .collect()
 }
 
 /// The additional cases for a dictionary whose values can be combined.
 #[must_use]
 pub fn combining_cases<F: Combining>() -> Vec<Case> {
-    cases_of![
+    let results = cases_of![
         F: small_upserts,
         upserts_among_other_updates,
         upserts_of_few_keys,
         operations_that_are_not_commutative,
         upserts_of_floats,
         upserts_of_sets,
-        failed_upserts,
-        upserts_are_saved,
-        misused_upserts,
-    ]
+    ];
+    let calls = cases_of![F: failed_upserts, upserts_are_saved, misused_upserts];
+    results.into_iter().chain(calls.into_iter().map(Case::of_checked_calls)).collect()
 }
 
 /// The additional cases for a dictionary that keeps its keys in order.
 #[must_use]
 pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
-    cases_of![F: intervals_of_different_lengths, failed_ordered_queries, intervals_are_reduced, misused_ordered_methods]
+    let calls = cases_of![F: failed_ordered_queries, misused_ordered_methods];
+    let alone = Case::new("copies_take_no_memory", copies_take_no_memory::<F>).alone();
+    cases_of![F: intervals_of_different_lengths, intervals_are_reduced]
         .into_iter()
-        .chain([Case::new("copies_take_no_memory", copies_take_no_memory::<F>).alone()])
+        .chain(calls.into_iter().chain([alone]).map(Case::of_checked_calls))
         .collect()
 }
 

@@ -16,15 +16,27 @@ pub struct Case {
     pub is_about: fn(&Device) -> bool,
     /// Whether no other test runs at the same time, because this one reads counters of the whole device.
     pub is_alone: bool,
-    /// Whether the test leaves out the CPU devices that simulate kernels thread by thread.
-    pub is_of_host_code: bool,
+    /// On which CPU devices it runs that simulate kernels thread by thread.
+    pub simulated: Simulated,
+}
+
+/// On which devices a test runs, of those that simulate kernels thread by thread: one checks each access, the other one runs several
+/// blocks at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Simulated {
+    /// Both.
+    All,
+    /// The one that checks each access.
+    Checked,
+    /// Neither, unless long tests were asked for.
+    Neither,
 }
 
 impl Case {
     /// Creates a test for all devices.
     #[must_use]
     pub const fn new(name: &'static str, run: fn(&Device)) -> Self {
-        Self { name, run, is_about: |_| true, is_alone: false, is_of_host_code: false }
+        Self { name, run, is_about: |_| true, is_alone: false, simulated: Simulated::All }
     }
 
     /// The same test, while no other one runs.
@@ -37,7 +49,25 @@ impl Case {
     /// tests run there.
     #[must_use]
     pub const fn of_host_code(self) -> Self {
-        Self { is_of_host_code: true, ..self }
+        Self { simulated: Simulated::Neither, ..self }
+    }
+
+    /// The same test, but of the CPU devices that simulate kernels thread by thread only on the one that checks each access: for host
+    /// code that could pass wrong memory to kernels, whose results other tests compare on both devices.
+    #[must_use]
+    pub const fn of_checked_calls(self) -> Self {
+        Self { simulated: Simulated::Checked, ..self }
+    }
+
+    /// Returns whether the test runs on a device.
+    #[must_use]
+    pub fn is_for(&self, device: &Device) -> bool {
+        let is_left_out = match self.simulated {
+            Simulated::All => false,
+            Simulated::Checked => is_simulated(device) && !is_checked(device),
+            Simulated::Neither => is_simulated(device),
+        };
+        (self.is_about)(device) && (is_long() || !is_left_out)
     }
 }
 
@@ -103,23 +133,21 @@ struct Target {
     /// The beginning of the tests' names.
     label: String,
     device: Device,
-    /// Whether it simulates kernels thread by thread.
-    is_simulated: bool,
 }
 
 impl Target {
     fn checked() -> Self {
-        Self { label: "cpu_checked".to_owned(), device: Device::cpu_checked(), is_simulated: true }
+        Self { label: "cpu_checked".to_owned(), device: Device::cpu_checked() }
     }
 
     fn gpu(ordinal: usize, device: Device) -> Self {
-        Self { label: format!("cuda_{ordinal}"), device, is_simulated: false }
+        Self { label: format!("cuda_{ordinal}"), device }
     }
 
     /// A CPU device that does not check, with a number of workers out of [`WORKERS`].
     fn cpu(index: usize, is_simulated: bool) -> Self {
         let (name, devices) = if is_simulated { ("simulated", &SIMULATED) } else { ("native", &NATIVE) };
-        Self { label: format!("cpu_{name}_{}", WORKERS[index]), device: devices[index].clone(), is_simulated }
+        Self { label: format!("cpu_{name}_{}", WORKERS[index]), device: devices[index].clone() }
     }
 
     /// Returns the devices that a case runs on.
@@ -127,11 +155,11 @@ impl Target {
         if let Ok(name) = std::env::var("GPU_PRIMITIVES_DEVICE") {
             let device = Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"));
             let target = match device.kind() {
-                DeviceKind::Cpu => Self { label: "cpu_native".to_owned(), device, is_simulated: false },
+                DeviceKind::Cpu => Self { label: "cpu_native".to_owned(), device },
                 DeviceKind::CpuChecked => Self::checked(),
                 DeviceKind::Cuda { ordinal } => Self::gpu(ordinal, device),
             };
-            return Some(target).filter(|target| target.is_for(case)).into_iter().collect();
+            return Some(target).filter(|target| case.is_for(&target.device)).into_iter().collect();
         }
         let choice = case.name.bytes().fold(5381usize, |hash, byte| hash.wrapping_mul(33) ^ usize::from(byte));
         let native = if is_long() { 0..WORKERS.len() } else { choice % WORKERS.len()..choice % WORKERS.len() + 1 };
@@ -141,12 +169,8 @@ impl Target {
             .into_iter()
             .chain(native.map(|index| Self::cpu(index, false)))
             .chain(gpus)
-            .filter(|target| target.is_for(case))
+            .filter(|target| case.is_for(&target.device))
             .collect()
-    }
-
-    fn is_for(&self, case: &Case) -> bool {
-        (case.is_about)(&self.device) && !(case.is_of_host_code && self.is_simulated)
     }
 }
 
@@ -175,6 +199,12 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
 #[must_use]
 pub fn is_checked(device: &Device) -> bool {
     device.kind() == DeviceKind::CpuChecked
+}
+
+/// Returns whether the device is one of the CPU devices of a suite that simulate kernels thread by thread.
+#[must_use]
+pub fn is_simulated(device: &Device) -> bool {
+    is_checked(device) || SIMULATED.contains(device)
 }
 
 /// Returns whether the device is a GPU, which runs only the kernels that were compiled for it.
