@@ -273,7 +273,7 @@ impl AnyLevel {
         let operation = levels.iter().find_map(|level| level.operation()).cloned();
         let are_all = |level: &&Self| matches!(level.kinds, Kinds::Operands { are_all: true, .. });
         if let Some(operation) = operation.clone().filter(|_| levels.iter().all(are_all)) {
-            // What is nothing has the identity as its value. So the marks need not travel.
+            // Absorbed elements hold the identity. So the marks need not travel.
             let mut merged = Self::merge_plain(types, stream, place, levels)?;
             merged.combine(stream, operation, None)?;
             return Ok(merged);
