@@ -29,4 +29,4 @@ pub(crate) mod native;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{collect, map, map_in_place, map2, map3, map4, sequence, write};
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{laid_out, write_arg, write_column};
+pub(crate) use host::{in_memory, laid_out, write_arg, write_column};

@@ -135,6 +135,16 @@ impl<'a, F: Form> Parts<'a, F> {
         AnySource { hole, size: size_of::<F::Item>(), reads: self.reads }
     }
 
+    /// Returns where the elements are, if they lie in memory, or else what computes them.
+    pub(crate) fn elements(self) -> Elements<'a> {
+        if const { F::IS_SLICE } {
+            let slice = self.reads.slice.expect("a source of this form is a slice");
+            return Elements::Slice(slice.counted(self.reads.counted));
+        }
+        const { assert!(F::IS_SLICE || is_held(size_of::<F::Item>()), "computed elements have 1 to 32 bytes") };
+        Elements::Computed(self.lower())
+    }
+
     /// Returns the number of elements; the most that it can be, if only the device knows it.
     #[doc(hidden)]
     #[allow(clippy::len_without_is_empty, reason = "for other crates of this workspace")]
@@ -145,6 +155,58 @@ impl<'a, F: Form> Parts<'a, F> {
     /// Returns whether only the device knows the number of elements.
     pub(crate) fn is_counted(&self) -> bool {
         self.reads.counted.is_some()
+    }
+}
+
+/// Returns whether a type that kernels compute with has room for elements of a size.
+const fn is_held(size: usize) -> bool {
+    size >= 1 && size <= 32
+}
+
+/// What a primitive reads that needs its elements in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Elements<'a> {
+    /// They lie there.
+    Slice(AnySlice<'a>),
+    /// They are computed.
+    Computed(AnySource<'a>),
+}
+
+impl<'a> Elements<'a> {
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Slice(slice) => slice.len(),
+            Self::Computed(source) => source.len(),
+        }
+    }
+
+    /// Returns the bytes of an element.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Slice(slice) => slice.size(),
+            Self::Computed(source) => source.size,
+        }
+    }
+
+    /// Returns the length that only the device knows, if there is one.
+    pub fn count(&self) -> Option<DeviceSlice<'a, u64>> {
+        match self {
+            Self::Slice(slice) => slice.count(),
+            Self::Computed(source) => source.reads.counted,
+        }
+    }
+}
+
+impl<'a> core::convert::From<AnySlice<'a>> for Elements<'a> {
+    fn from(slice: AnySlice<'a>) -> Self {
+        Self::Slice(slice)
+    }
+}
+
+impl<'a, T: Pod> core::convert::From<DeviceSlice<'a, T>> for Elements<'a> {
+    fn from(slice: DeviceSlice<'a, T>) -> Self {
+        Self::Slice(slice.into())
     }
 }
 

@@ -137,12 +137,12 @@ fn find_numbers(
     let options = Options::new();
     match extra {
         ExtraOutput::Nothing => {
-            lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
+            lowered::keys(stream, input.into(), sorted.as_mut_slice(), coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             keep(stream, &sorted, output, equality, Which::First)
         }
         ExtraOutput::Counts(counts) => {
-            lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
+            lowered::keys(stream, input.into(), sorted.as_mut_slice(), coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             encode_runs(stream, &sorted, output, counts, equality)
         }
@@ -150,7 +150,7 @@ fn find_numbers(
             let indices = lowered::indices(stream, len)?;
             let mut order = stream.uninit::<u32>(len)?;
             let to = (sorted.as_mut_slice(), order.as_mut_slice().into());
-            lowered::pairs(stream, (input, indices.as_slice().into()), to, coding, &options)?;
+            lowered::pairs(stream, (input.into(), indices.as_slice().into()), to, coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             let (count, numbers) = number_runs(stream, &sorted, input.count(), output, equality)?;
             let order = Counted::by(&order, input.count());

@@ -2,6 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub(crate) mod in_memory;
 pub(crate) mod laid_out;
 
 use super::device::{TILE, TransformTiles, transform_tiles};
