@@ -27,7 +27,7 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 ///
 /// # Safety
 /// The launch has at least one block per chunk: `keys_in.get().len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at
-/// least 256 and a chunk has at most 65,536 items. `keys_out` is at least as long as the keys; so are `values_in` and `values_out`, unless
+/// least 256 and a chunk has fewer than 65,536 items. `keys_out` is at least as long as the keys; so are `values_in` and `values_out`, unless
 /// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
 /// nothing else writes the inputs or uses the outputs.
 #[kernel(

@@ -232,7 +232,7 @@ pub(super) const fn max(a: usize, b: usize) -> usize {
 ///
 /// # Safety
 /// The launch has one block per tile: the most keys that there can be by `THREADS * ITEMS`, rounded up. `THREADS` is at
-/// least 256 and a tile has at most 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of
+/// least 256 and a tile has fewer than 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of
 /// `values_in`, unless values are zero-sized.
 ///
 /// `bases` holds the first positions of this launch's items, of 256 buckets or of as many as there are, counted with the same
