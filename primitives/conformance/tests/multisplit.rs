@@ -4,7 +4,9 @@ use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Modulo;
 use gpu_conformance::{adversarial_streams, cases, is_checked, run};
 use gpu_primitives::multisplit::{self, Bucket, Shift};
-use gpu_primitives::{Device, DeviceKind, Error, Stream};
+use gpu_primitives::operator::map;
+use gpu_primitives::source::{counted, counting, map};
+use gpu_primitives::{Device, DeviceKind, DeviceValue, Error, Stream};
 use std::process::ExitCode;
 
 /// The tile of small inputs.
@@ -18,6 +20,9 @@ fn main() -> ExitCode {
         own_bucket_function,
         buckets_beyond_the_last,
         large,
+        computed_elements,
+        lengths_on_the_device,
+        lengths_on_the_device_of_other_sizes,
         bad_input,
         adversarial_schedules,
     ])
@@ -114,6 +119,90 @@ fn large(device: &Device) {
     }
 }
 
+fn computed_elements(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [0, 1, 1000, 2 * TILE + 7] {
+        let host: Vec<u32> = random(7).take(n).map(|x| x as u32 >> 1).collect();
+        let doubled: Vec<u32> = host.iter().map(|x| x * 2).collect();
+        let (expected, bounds) = oracle(&doubled, 16, Shift::by(28));
+        let (input, plain) = (stream.upload(&host).unwrap(), stream.upload(&doubled).unwrap());
+        let keys = || map(&input, map!(|x: u32| -> u32 { x * 2 }));
+        let mut to = (stream.uninit::<u32>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
+        let offsets = multisplit::keys(&stream, keys(), &mut to.0, 16, Shift::by(28)).unwrap();
+        assert_eq!(offsets.to_vec(&stream).unwrap(), bounds);
+        assert!(to.0.to_vec(&stream).unwrap().into_iter().eq(expected.iter().map(|pair| pair.0)), "{n} keys");
+        let pairs = (&mut to.0, &mut to.1);
+        multisplit::pairs(&stream, (keys(), counting(0u32, n)), pairs, 16, Shift::by(28)).unwrap();
+        let found = to.0.to_vec(&stream).unwrap().into_iter().zip(to.1.to_vec(&stream).unwrap());
+        assert!(found.eq(expected.iter().copied()), "{n} computed pairs");
+        multisplit::pairs(&stream, (&plain, counting(0u32, n)), (&mut to.0, &mut to.1), 16, Shift::by(28)).unwrap();
+        let found = to.0.to_vec(&stream).unwrap().into_iter().zip(to.1.to_vec(&stream).unwrap());
+        assert!(found.eq(expected.iter().copied()), "{n} computed values");
+    }
+}
+
+/// As many keys as the device says, which may be none, or more than there are. What lies beyond stays as it was.
+fn lengths_on_the_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    let room = 2 * TILE + 5;
+    for (len, buckets) in [(0, 7), (1, 256), (TILE, 255), (TILE + 1, 256), (room, 3), (room + 9, 256)] {
+        let there = len.min(room);
+        let host: Vec<u32> = random(8).take(there).map(|x| x as u32).collect();
+        let (expected, bounds) = oracle(&host, buckets, Shift::by(24));
+        let mut input = stream.uninit::<u32>(room).unwrap();
+        input.slice_mut(..there).unwrap().copy_from_host(&stream, &host).unwrap();
+        let count = DeviceValue::new(&stream, len as u64).unwrap();
+        let mut keys = stream.upload(&vec![9u32; room]).unwrap();
+        let offsets = multisplit::keys(&stream, counted(&input, &count), &mut keys, buckets, Shift::by(24)).unwrap();
+        assert_eq!(offsets.to_vec(&stream).unwrap(), bounds, "{len} of {room}");
+        let rest = |from: usize| (from..room).map(|_| 9);
+        assert!(keys.to_vec(&stream).unwrap().into_iter().eq(expected.iter().map(|pair| pair.0).chain(rest(there))));
+
+        let mut places = stream.upload(&vec![9u32; room]).unwrap();
+        let from = (&input, counted(counting(0u32, room), &count));
+        let offsets = multisplit::pairs(&stream, from, (&mut keys, &mut places), buckets, Shift::by(24)).unwrap();
+        assert_eq!(offsets.to_vec(&stream).unwrap(), bounds, "{len} of {room}");
+        let found = places.to_vec(&stream).unwrap();
+        assert!(found.into_iter().eq(expected.iter().map(|pair| pair.1).chain(rest(there))), "{len} of {room}");
+    }
+}
+
+/// The same with keys and values that no kernel moves.
+fn lengths_on_the_device_of_other_sizes(device: &Device) {
+    let stream = device.stream().unwrap();
+    let room = TILE + 100;
+    for len in [0, 700, TILE + 1, room] {
+        let host: Vec<u32> = random(9).take(len).map(|x| x as u32).collect();
+        let (expected, bounds) = oracle(&host, 200, Shift::by(24));
+        let count = DeviceValue::new(&stream, len as u64).unwrap();
+        let mut tags = stream.uninit::<[u16; 3]>(room).unwrap();
+        let host_tags: Vec<[u16; 3]> = (0..len).map(|i| [i as u16, 1, 2]).collect();
+        tags.slice_mut(..len).unwrap().copy_from_host(&stream, &host_tags).unwrap();
+        let mut words = stream.uninit::<u32>(room).unwrap();
+        words.slice_mut(..len).unwrap().copy_from_host(&stream, &host).unwrap();
+        let mut bytes = stream.uninit::<u8>(room).unwrap();
+        let upper: Vec<u8> = host.iter().map(|x| (x >> 24) as u8).collect();
+        bytes.slice_mut(..len).unwrap().copy_from_host(&stream, &upper).unwrap();
+
+        let mut keys = stream.upload(&vec![9u32; room]).unwrap();
+        let mut moved = stream.upload(&vec![[9u16; 3]; room]).unwrap();
+        let from = (counted(&words, &count), &tags);
+        let offsets = multisplit::pairs(&stream, from, (&mut keys, &mut moved), 200, Shift::by(24)).unwrap();
+        assert_eq!(offsets.to_vec(&stream).unwrap(), bounds, "{len} of {room}");
+        let by_order = expected.iter().map(|&(_, at)| [at as u16, 1, 2]).chain((len..room).map(|_| [9; 3]));
+        assert!(moved.to_vec(&stream).unwrap().into_iter().eq(by_order.clone()), "{len} of {room}");
+
+        let mut keys = stream.upload(&vec![9u8; room]).unwrap();
+        let mut moved = stream.upload(&vec![[9u16; 3]; room]).unwrap();
+        let from = (counted(&bytes, &count), &tags);
+        let offsets = multisplit::pairs(&stream, from, (&mut keys, &mut moved), 200, Shift::by(0)).unwrap();
+        assert_eq!(offsets.to_vec(&stream).unwrap(), bounds, "{len} bytes of {room}");
+        assert!(moved.to_vec(&stream).unwrap().into_iter().eq(by_order), "{len} bytes of {room}");
+        let in_order = expected.iter().map(|&(key, _)| (key >> 24) as u8).chain((len..room).map(|_| 9));
+        assert!(keys.to_vec(&stream).unwrap().into_iter().eq(in_order), "{len} bytes of {room}");
+    }
+}
+
 fn bad_input(device: &Device) {
     let stream = device.stream().unwrap();
     let keys = stream.upload(&[3u32, 1, 2]).unwrap();
@@ -122,6 +211,8 @@ fn bad_input(device: &Device) {
         let result = multisplit::keys(&stream, &keys, &mut out, buckets, Shift::by(0));
         assert!(matches!(result, Err(Error::TooMany { limit: 256, .. })));
     }
+    let result = multisplit::keys(&stream, counting(0u32, 3), &mut out, 0, Shift::by(0));
+    assert!(matches!(result, Err(Error::TooMany { limit: 256, .. })));
     let mut short = stream.upload(&[9u32; 2]).unwrap();
     let result = multisplit::keys(&stream, &keys, &mut short, 4, Shift::by(0));
     assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 2, .. })));

@@ -4,9 +4,10 @@ use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Address;
 use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
-use gpu_primitives::operator::Record;
+use gpu_primitives::operator::{Record, map, sort_by};
 use gpu_primitives::sort::{self, Options, RadixKey, Side, U256};
-use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Stream};
+use gpu_primitives::source::{at, counted, counting, map};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, DeviceValue, Error, Stream};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         misaligned_slices,
         random_lengths_and_values,
         large_tiles,
+        computed_elements,
+        computed_keys_of_other_types,
         bad_input,
         adversarial_schedules,
     ])
@@ -374,6 +377,107 @@ fn large_tiles(device: &Device) {
     check(&stream, &keys, &digit, |a, b| bytemuck::bytes_of(a)[12].cmp(&bytemuck::bytes_of(b)[12]));
 }
 
+/// Keys and values that are computed, each alone and both, also as many as the device says. What lies beyond stays as it was.
+fn computed_elements(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut lengths = vec![0, 1, 777, BLOCK + 77];
+    if !is_checked(device) {
+        lengths.push(CHUNKS + 1);
+    }
+    for n in lengths {
+        let host: Vec<u32> = random(17 + n as u64).take(n).map(|x| x as u32 % 1000).collect();
+        let input = stream.upload(&host).unwrap();
+        let keys = || map(&input, map!(|x: u32| -> u32 { x.wrapping_mul(747_796_405) }));
+        let values = || counting(5u32, n);
+        // An even and an odd number of passes, and none.
+        for bits in [0..32, 3..24, 7..7] {
+            let options = Options::new().bits(bits.clone());
+            let part = |key: u32| (u64::from(key) >> bits.start) & ((1 << bits.len()) - 1);
+            let mut pairs: Vec<(u32, u32)> = host.iter().map(|x| x.wrapping_mul(747_796_405)).zip(5..).collect();
+            let (plain_keys, plain_values): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
+            let (plain_keys, plain_values) =
+                (stream.upload(&plain_keys).unwrap(), stream.upload(&plain_values).unwrap());
+            let there = n - n / 3;
+            let count = DeviceValue::new(&stream, there as u64).unwrap();
+            let mut first = pairs[..there].to_vec();
+            pairs.sort_by_key(|pair| part(pair.0));
+            first.sort_by_key(|pair| part(pair.0));
+
+            let mut to = (stream.upload(&vec![9u32; n]).unwrap(), stream.upload(&vec![9u32; n]).unwrap());
+            let mut expect = |expected: &[(u32, u32)], to: &mut (_, _), what: &str| {
+                let (keys, values): &mut (gpu_primitives::DeviceVec<u32>, gpu_primitives::DeviceVec<u32>) = to;
+                let found = keys.to_vec(&stream).unwrap().into_iter().zip(values.to_vec(&stream).unwrap());
+                let rest = (expected.len()..n).map(|_| (9, 9));
+                assert!(found.eq(expected.iter().copied().chain(rest)), "{what}: {n} elements, bits {bits:?}");
+                keys.copy_from_host(&stream, &vec![9; n]).unwrap();
+                values.copy_from_host(&stream, &vec![9; n]).unwrap();
+            };
+            sort::pairs(&stream, (keys(), values()), (&mut to.0, &mut to.1), options.clone()).unwrap();
+            expect(&pairs, &mut to, "both");
+            sort::pairs(&stream, (&plain_keys, values()), (&mut to.0, &mut to.1), options.clone()).unwrap();
+            expect(&pairs, &mut to, "values");
+            sort::pairs(&stream, (keys(), &plain_values), (&mut to.0, &mut to.1), options.clone()).unwrap();
+            expect(&pairs, &mut to, "keys");
+            let from = (counted(keys(), &count), values());
+            sort::pairs(&stream, from, (&mut to.0, &mut to.1), options.clone()).unwrap();
+            expect(&first, &mut to, "counted keys");
+            let from = (&plain_keys, counted(values(), &count));
+            sort::pairs(&stream, from, (&mut to.0, &mut to.1), options.clone()).unwrap();
+            expect(&first, &mut to, "counted values");
+
+            let mut alone = stream.uninit::<u32>(n).unwrap();
+            sort::keys(&stream, keys(), &mut alone, options.clone()).unwrap();
+            assert!(alone.to_vec(&stream).unwrap().into_iter().eq(pairs.iter().map(|pair| pair.0)), "{n} keys");
+            let order = sort::argsort(&stream, keys(), options.clone()).unwrap().to_vec(&stream).unwrap();
+            assert!(order.iter().eq(pairs.iter().map(|pair| pair.1 - 5).collect::<Vec<_>>().iter()), "order of {n}");
+            let ranks = sort::rank(&stream, keys(), options).unwrap().to_vec(&stream).unwrap();
+            assert!(order.iter().zip(0..).all(|(&i, rank)| ranks[i as usize] == rank), "ranks of {n}");
+        }
+    }
+}
+
+/// Computed keys that are sorted by a code or a number, or copied to another layout, with values of odd sizes.
+fn computed_keys_of_other_types(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [0, 300, BLOCK + 300] {
+        let numbers: Vec<u64> = random(18).take(n).collect();
+        let all: Vec<Address> = numbers.iter().map(|&x| Address::new(x % 7, (x >> 8) as u32 % 5, x as u32)).collect();
+        let rows: Vec<u32> = (0..n as u32).rev().collect();
+        let (addresses, rows) = (stream.upload(&all).unwrap(), stream.upload(&rows).unwrap());
+        let tags: Vec<[u8; 50]> = (0..n).map(|i| [i as u8; 50]).collect();
+        let tags_in = stream.upload(&tags).unwrap();
+        let (mut keys, mut along) = (stream.uninit::<Address>(n).unwrap(), stream.uninit::<[u8; 50]>(n).unwrap());
+        sort::pairs(&stream, (at(&addresses, &rows), &tags_in), (&mut keys, &mut along), Options::new()).unwrap();
+        let mut expected: Vec<(Address, [u8; 50])> = all.iter().rev().copied().zip(tags).collect();
+        expected.sort_by(|a, b| a.0.compare(&b.0));
+        let found = keys.to_vec(&stream).unwrap().into_iter().zip(along.to_vec(&stream).unwrap());
+        for (found, expected) in found.zip(&expected) {
+            assert_eq!(bytemuck::bytes_of(&found.0), bytemuck::bytes_of(&expected.0));
+            assert_eq!(found.1, expected.1);
+        }
+
+        let input = stream.upload(&numbers).unwrap();
+        let bytes = map(&input, map!(|x: u64| -> i8 { (x >> 9) as i8 }));
+        let mut sorted = stream.uninit::<i8>(n).unwrap();
+        sort::keys(&stream, bytes, &mut sorted, Options::new().descending()).unwrap();
+        let mut expected: Vec<i8> = numbers.iter().map(|&x| (x >> 9) as i8).collect();
+        expected.sort_by(|a, b| b.cmp(a));
+        assert_eq!(sorted.to_vec(&stream).unwrap(), expected);
+
+        let halved = || map(&input, map!(|x: u64| -> u64 { x >> 40 }));
+        let by = sort_by!(|x: u64| -> u32 { x as u32 & 0xFFF });
+        let (mut by_keys, mut places) = (stream.uninit::<u64>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
+        let mut expected: Vec<(u64, u32)> = numbers.iter().map(|x| x >> 40).zip(0..).collect();
+        expected.sort_by_key(|pair| pair.0 & 0xFFF);
+        sort::keys_by(&stream, halved(), &mut by_keys, by, Options::new()).unwrap();
+        assert!(by_keys.to_vec(&stream).unwrap().into_iter().eq(expected.iter().map(|pair| pair.0)));
+        let to = (&mut by_keys, &mut places);
+        sort::pairs_by(&stream, (halved(), counting(0u32, n)), to, by, Options::new()).unwrap();
+        let found = by_keys.to_vec(&stream).unwrap().into_iter().zip(places.to_vec(&stream).unwrap());
+        assert!(found.eq(expected));
+    }
+}
+
 fn bad_input(device: &Device) {
     let stream = device.stream().unwrap();
     let keys = stream.upload(&[3u32, 1, 2]).unwrap();
@@ -382,6 +486,15 @@ fn bad_input(device: &Device) {
     assert!(matches!(sort::keys(&stream, &keys, &mut short, Options::new()), Err(Error::LengthMismatch { .. })));
     let values = stream.upload(&[9u32; 4]).unwrap();
     let result = sort::pairs(&stream, (&keys, &values), (&mut out, &mut short), Options::new());
+    assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
+    let computed = || map(&keys, map!(|x: u32| -> u32 { x + 1 }));
+    assert!(matches!(sort::keys(&stream, computed(), &mut short, Options::new()), Err(Error::LengthMismatch { .. })));
+    let result = sort::pairs(
+        &stream,
+        (&keys, map(&values, map!(|x: u32| -> u32 { x }))),
+        (&mut out, &mut short),
+        Options::new(),
+    );
     assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is tested")]
     for bits in [0..33, 5..4, 33..40] {

@@ -1,15 +1,18 @@
 //! Ranking by buckets: finds the position of each item when the tile is sorted, stably, by a bucket number below 256.
 //!
-//! A warp owns `32 * ITEMS` consecutive items, row by row: item `j` of lane `l` comes before item `j` of lane `l + 1`,
-//! and all of row `j` before row `j + 1`. Every warp counts its buckets in its own counters. A scan over buckets and
-//! warps turns the counts into positions. Then the items of each row take their positions; lanes with equal buckets do
+//! A half-warp owns `16 * ITEMS` consecutive items, row by row: item `j` of a lane comes before item `j` of the next lane,
+//! and all of row `j` before row `j + 1`. Every half-warp counts its buckets in its own counters. A scan over buckets and
+//! half-warps turns the counts into positions. Then the items of each row take their positions; lanes with equal buckets do
 //! so in lane order.
+//!
+//! Rows have 16 lanes, so that one word has room for a position and for a bit of each lane: the lanes of a bucket learn with
+//! one access who they are and where they go.
 
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::scan;
-use crate::arch::warp::{self, FULL, LANES, warp_id};
+use crate::arch::warp::{self, FULL, LANES};
 use crate::arch::{Rmw, thread};
 use crate::monoid::Sum;
 use crate::view::Shared;
@@ -17,13 +20,23 @@ use crate::view::Shared;
 /// The number of buckets.
 pub const RADIX: usize = 256;
 
+/// The lanes of a row: half a warp.
+pub const ROW: u32 = LANES / 2;
+
+/// Returns the position in the tile of this thread's first item. The others follow at a distance of [`ROW`].
+#[inline(always)]
+#[must_use]
+pub fn first_item<const ITEMS: usize>() -> u32 {
+    let thread = thread::thread_idx_x() as u32;
+    thread / ROW * (ROW * ITEMS as u32) + thread % ROW
+}
+
 /// The shared memory of a ranking.
 #[derive(Clone, Copy)]
 pub struct RankMemory {
-    /// Per warp and bucket: first a count, then the next free position.
+    /// Per half-warp and bucket: first a count, then the next free position. While a row is ranked, its lanes that have the bucket
+    /// set their bits in the upper half of the word. A tile has fewer than 65,536 items, so a position needs only the lower half.
     counters: Shared<u32>,
-    /// Per warp and bucket: the lanes of the current row that have the bucket. Zero between rows.
-    peers: Shared<u32>,
     /// One word per warp.
     scratch: Shared<u32>,
 }
@@ -32,8 +45,7 @@ impl RankMemory {
     /// Returns the number of words that a block of `threads` threads needs.
     #[must_use]
     pub const fn words(threads: u32) -> usize {
-        let warps = (threads / LANES) as usize;
-        2 * warps * RADIX + warps
+        (threads / ROW) as usize * RADIX + (threads / LANES) as usize
     }
 
     /// Zeroes the memory in `words` and returns it. A barrier must follow. If `any_order` is set, zeroes only what
@@ -44,41 +56,37 @@ impl RankMemory {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn cleared<const THREADS: u32>(words: Shared<u32>, any_order: bool) -> Self {
-        let counters = (THREADS / LANES) as usize * RADIX;
-        let end = if any_order { RADIX } else { 2 * counters };
+        let counters = (THREADS / ROW) as usize * RADIX;
+        let end = if any_order { RADIX } else { counters };
         let mut i = thread::thread_idx_x() as usize;
         while i < end {
             words.set(i, 0);
             i += THREADS as usize;
         }
-        Self {
-            counters: words.slice(0, counters),
-            peers: words.slice(counters, counters),
-            scratch: words.slice(2 * counters, (THREADS / LANES) as usize),
-        }
+        Self { counters: words.slice(0, counters), scratch: words.slice(counters, (THREADS / LANES) as usize) }
     }
 
-    /// Returns this warp's counter of a bucket: after [`place`] and before [`rank`], the first position of its items.
+    /// Returns this half-warp's counter of a bucket: after [`place`] and before [`rank`], the first position of its items.
     ///
     /// # Safety
     /// The bucket is below [`RADIX`].
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn first_place(self, bucket: u32) -> usize {
-        self.own(self.counters).get(bucket as usize) as usize
+        self.own().get(bucket as usize) as usize
     }
 
-    /// Returns the counters of this warp.
+    /// Returns the counters of this half-warp.
     ///
     /// # Safety
-    /// `all` has [`RADIX`] words per warp of the block.
+    /// The thread is in the block that the memory was made for.
     #[inline(always)]
-    unsafe fn own(self, all: Shared<u32>) -> Shared<u32> {
-        all.slice(warp_id() as usize * RADIX, RADIX)
+    unsafe fn own(self) -> Shared<u32> {
+        self.counters.slice((thread::thread_idx_x() / ROW) as usize * RADIX, RADIX)
     }
 }
 
-/// Counts the buckets of this warp's items in its own counters. A barrier must follow.
+/// Counts the buckets of this half-warp's items in its own counters. A barrier must follow.
 ///
 /// `bucket` returns the bucket of the lane's item in a row. Computing it again costs less than keeping it in registers.
 ///
@@ -87,7 +95,7 @@ impl RankMemory {
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn count<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) {
-    let mine = memory.own(memory.counters);
+    let mine = memory.own();
     for j in 0..ITEMS {
         mine.atomic_add(bucket(j) as usize, 1);
     }
@@ -102,7 +110,7 @@ pub struct BucketCount {
     pub before: u32,
 }
 
-/// Turns the counts of all warps into the first position of each bucket and warp in the sorted tile. A barrier must
+/// Turns the counts of all half-warps into the first position of each bucket and half-warp in the sorted tile. A barrier must
 /// follow.
 ///
 /// Thread `b < 256` calls `publish` with the tile's count of bucket `b`, before anything waits.
@@ -115,16 +123,16 @@ pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce
     let bucket = thread::thread_idx_x() as usize;
     let mut count = 0;
     if bucket < RADIX {
-        for warp in 0..(THREADS / LANES) as usize {
-            count += memory.counters.get(warp * RADIX + bucket);
+        for row in 0..(THREADS / ROW) as usize {
+            count += memory.counters.get(row * RADIX + bucket);
         }
         publish(count);
     }
     let before = scan::exclusive_scan::<u32, Sum, THREADS>(count, Sum, memory.scratch).before;
     if bucket < RADIX {
         let mut place = before;
-        for warp in 0..(THREADS / LANES) as usize {
-            let at = warp * RADIX + bucket;
+        for row in 0..(THREADS / ROW) as usize {
+            let at = row * RADIX + bucket;
             let items = memory.counters.get(at);
             memory.counters.set(at, place);
             place += items;
@@ -134,40 +142,35 @@ pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce
 }
 
 /// Returns the position of each item in the sorted tile. If the counters are zero, returns its position among the items
-/// of its bucket in its warp instead, and counts them.
+/// of its bucket in its half-warp instead, and counts them.
 ///
-/// Per row, the lanes of a bucket find each other by setting their bits in one word of shared memory. The highest of these
-/// lanes takes positions for all of them from the warp's counter. In a sort of 2^27 keys, eight votes instead of the word
-/// were 17 % slower, and reads of the counter by all lanes, so that no position is passed on, 3 %. In an earlier version
-/// the word was faster than `match_any` by half.
+/// Per row, the lanes of a bucket set their bits in the half-warp's word of the bucket. Each of them then reads who they are, and
+/// the position of the first one. The last one stores the position that follows. With warps for rows, positions did not fit in the
+/// word: the lanes needed a second word, an atomic addition and a shuffle.
 ///
 /// # Safety
 /// All threads of the block must call this: either after [`place`] and a barrier, with the same buckets as [`count`],
-/// or with zeroed memory. The tile has at most 65,536 items.
+/// or with zeroed memory. The tile has fewer than 65,536 items.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) -> Ranks<ITEMS> {
-    let places = memory.own(memory.counters);
-    let peers = memory.own(memory.peers);
+    let words = memory.own();
+    let own_bit = 1 << (ROW + thread::thread_idx_x() as u32 % ROW);
+    let lower_bits = (own_bit - 1) & FULL << ROW;
     let mut ranks = Ranks { pairs: [0; ITEMS] };
     for j in 0..ITEMS {
         let bucket = bucket(j) as usize;
-        peers.atomic_rmw(Rmw::Or, bucket, warp::lane_mask_eq());
+        words.atomic_rmw(Rmw::Or, bucket, own_bit);
         warp::sync_warp(FULL);
-        let same = peers.atomic_load(bucket);
-        let leader = 31 - same.leading_zeros();
-        let before = (same & warp::lane_mask_lt()).count_ones();
-        let mut place = 0;
-        if same & warp::lane_mask_gt() == 0 {
-            // The leader is the last of its peers, so it counts them all.
-            place = places.atomic_add(bucket, before + 1);
+        let word = words.atomic_load(bucket);
+        let place = (word & !(FULL << ROW)) + (word & lower_bits).count_ones();
+        ranks.add(j, place);
+        // All lanes must have read the word.
+        warp::sync_warp(FULL);
+        if word & !(own_bit | own_bit - 1) == 0 {
+            words.atomic_store(bucket, place + 1);
         }
-        ranks.add(j, warp::shuffle_idx(FULL, place, leader) + before);
-        // All lanes took part in the shuffle, so all have read the word by now.
-        if same & warp::lane_mask_gt() == 0 {
-            peers.atomic_store(bucket, 0);
-        }
-        // The next row must see the word zeroed and the counter advanced.
+        // The next row must see the bits cleared and the position advanced.
         warp::sync_warp(FULL);
     }
     ranks
@@ -183,7 +186,7 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
 ///
 /// # Safety
 /// All threads of the block, at least 256, must call this, with zeroed memory; buckets are below [`RADIX`]. `firsts`
-/// has [`RADIX`] words outside of this memory. The tile has at most 65,536 items.
+/// has [`RADIX`] words outside of this memory. The tile has fewer than 65,536 items.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn rank_in_any_order<const THREADS: u32, const ITEMS: usize>(
@@ -214,7 +217,7 @@ pub unsafe fn rank_in_any_order<const THREADS: u32, const ITEMS: usize>(
     (ranks, BucketCount { count, before })
 }
 
-/// The positions of a lane's items, two per register: a tile has at most 65,536 items.
+/// The positions of a lane's items, two per register: a tile has fewer than 65,536 items.
 #[derive(Clone, Copy)]
 pub struct Ranks<const ITEMS: usize> {
     /// Item `j` is half of word `j / 2`. The upper half of the array is never accessed and takes no registers.

@@ -7,7 +7,7 @@ use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySliceMut, AnyVec, Column};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{AnyElements, SliceTarget, Source};
+use crate::host::source::{Elements, SliceTarget, Source};
 use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS};
 use crate::segmented_sort::{GatheredValues, moves_values, run_len, sort_runs};
 use crate::transform::InMemory;
@@ -27,7 +27,7 @@ pub fn keys<'a, 'b, K: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let input = input.into_elements()?.lower();
+    let input = input.into_parts()?.elements();
     let _span = crate::span!(stream, "merge_sort::keys", input.len());
     sort_keys(stream, input, output.into().into(), HoleOrder::of::<K, C>(order))
 }
@@ -59,7 +59,7 @@ pub fn pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let from = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let from = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let to = (output.0.into().into(), output.1.into().into());
     let _span = crate::span!(stream, "merge_sort::pairs", from.0.len());
     sort_pairs(stream, from, to, HoleOrder::of::<K, C>(order))
@@ -81,20 +81,20 @@ pub fn pairs_in_place<'a, 'b, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, pairs.as_const(), pairs, HoleOrder::of::<K, C>(order))
 }
 
-fn sort_keys(stream: &Stream, from: AnyElements<'_>, to: AnySliceMut<'_>, order: HoleOrder) -> Result<(), Error> {
+fn sort_keys(stream: &Stream, from: Elements<'_>, to: AnySliceMut<'_>, order: HoleOrder) -> Result<(), Error> {
     expect_len("the output of a merge sort", from.len(), to.len())?;
     let from = InMemory::new(stream, from)?;
-    sort(stream, Columns::keys(stream, from.slice())?, ColumnsMut::keys(stream, to)?, order)
+    sort(stream, Columns::keys(stream, from.as_slice())?, ColumnsMut::keys(stream, to)?, order)
 }
 
 fn sort_pairs(
     stream: &Stream,
-    from: (AnyElements<'_>, AnyElements<'_>),
+    from: (Elements<'_>, Elements<'_>),
     to: (AnySliceMut<'_>, AnySliceMut<'_>),
     order: HoleOrder,
 ) -> Result<(), Error> {
     let (keys, values) = InMemory::pairs(stream, from)?;
-    let from = Columns::new(stream, (keys.slice(), values.slice()), "the values of a merge sort")?;
+    let from = Columns::new(stream, (keys.as_slice(), values.as_slice()), "the values of a merge sort")?;
     expect_len("the output of a merge sort", from.keys.len(), to.0.len())?;
     sort(stream, from, ColumnsMut::new(stream, to, "the values' output of a merge sort")?, order)
 }

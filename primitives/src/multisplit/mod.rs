@@ -2,7 +2,8 @@
 //!
 //! - **Stable, deterministic**: items of a bucket keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the bucket offsets stay on the device.
-//! - **Memory**: look-back words of 1 KiB per tile, 2 % of the input.
+//! - **Memory**: look-back words of 1 KiB per tile, 2 % of the input; for keys and values that a [source](crate::source) computes, as many
+//!   as these are: they are written there first.
 //! - **Sizes**: keys of 4 and 8 bytes, alone or with values of 4, are moved as they are. For others, bucket numbers and
 //!   indices are moved, and keys and values gathered at the end.
 //! - **Cost**: one read of the keys to count them, then one read and one write of everything.

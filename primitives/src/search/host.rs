@@ -9,7 +9,7 @@ use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::host::runtime::loading::Upcoming;
-use crate::host::source::{AnyElements, Source};
+use crate::host::source::{Elements, Source};
 use crate::merge::partition;
 use crate::transform::InMemory;
 use crate::transform::laid_out::ReprInput;
@@ -29,10 +29,10 @@ pub fn lower_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_parts()?.elements(), out.into());
     let _span = crate::span!(stream, "search::lower_bound", haystack.len());
     let needles = in_memory(stream, needles)?;
-    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
+    let query = Query::new(stream, haystack.into(), needles.as_slice(), HoleOrder::of::<K, C>(compare))?;
     query.any_order(stream, &[query.answer(stream, Bound::Lower, out.into())?])
 }
 
@@ -48,10 +48,10 @@ pub fn upper_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_parts()?.elements(), out.into());
     let _span = crate::span!(stream, "search::upper_bound", haystack.len());
     let needles = in_memory(stream, needles)?;
-    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
+    let query = Query::new(stream, haystack.into(), needles.as_slice(), HoleOrder::of::<K, C>(compare))?;
     query.any_order(stream, &[query.answer(stream, Bound::Upper, out.into())?])
 }
 
@@ -68,11 +68,11 @@ pub fn equal_range<'a, 'b, 'c, 'd, K: Pod, C: Compare<K>, I: IndexOut>(
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles) = (haystack.into(), needles.into_elements()?.lower());
+    let (haystack, needles) = (haystack.into(), needles.into_parts()?.elements());
     let (lower, upper) = (lower.into(), upper.into());
     let _span = crate::span!(stream, "search::equal_range", haystack.len());
     let needles = in_memory(stream, needles)?;
-    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
+    let query = Query::new(stream, haystack.into(), needles.as_slice(), HoleOrder::of::<K, C>(compare))?;
     let lower = query.answer(stream, Bound::Lower, lower.into())?;
     let upper = query.answer(stream, Bound::Upper, upper.into())?;
     query.any_order(stream, &[lower, upper])
@@ -91,10 +91,10 @@ pub fn lower_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_parts()?.elements(), out.into());
     let _span = crate::span!(stream, "search::lower_bound_sorted", haystack.len());
     let needles = in_memory(stream, needles)?;
-    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
+    let query = Query::new(stream, haystack.into(), needles.as_slice(), HoleOrder::of::<K, C>(compare))?;
     query.sorted(stream, query.answer(stream, Bound::Lower, out.into())?)
 }
 
@@ -110,14 +110,14 @@ pub fn upper_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (haystack, needles, out) = (haystack.into(), needles.into_elements()?.lower(), out.into());
+    let (haystack, needles, out) = (haystack.into(), needles.into_parts()?.elements(), out.into());
     let _span = crate::span!(stream, "search::upper_bound_sorted", haystack.len());
     let needles = in_memory(stream, needles)?;
-    let query = Query::new(stream, haystack.into(), needles.slice(), HoleOrder::of::<K, C>(compare))?;
+    let query = Query::new(stream, haystack.into(), needles.as_slice(), HoleOrder::of::<K, C>(compare))?;
     query.sorted(stream, query.answer(stream, Bound::Upper, out.into())?)
 }
 
-fn in_memory<'a>(stream: &Stream, needles: AnyElements<'a>) -> Result<InMemory<'a>, Error> {
+fn in_memory<'a>(stream: &Stream, needles: Elements<'a>) -> Result<InMemory<'a>, Error> {
     InMemory::new(stream, needles.of_known_len("the needles of a search")?)
 }
 

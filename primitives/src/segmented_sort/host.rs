@@ -15,7 +15,7 @@ use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{self, AnyElements, SliceTarget, Source};
+use crate::host::source::{self, Elements, SliceTarget, Source};
 use crate::input::{Count, SegmentOffsets};
 use crate::operator::map;
 use crate::transform;
@@ -66,7 +66,7 @@ pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_keys", offsets.len());
-    let (from, to) = (input.into_elements()?.lower(), output.into().into());
+    let (from, to) = (input.into_parts()?.elements(), output.into().into());
     sort_keys(stream, offsets, from, to, HoleOrder::of::<K, C>(compare))
 }
 
@@ -101,7 +101,7 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_pairs", offsets.len());
-    let from = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let from = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let to = (output.0.into().into(), output.1.into().into());
     sort_pairs(stream, offsets, from, to, HoleOrder::of::<K, C>(compare))
 }
@@ -154,7 +154,7 @@ pub fn segmented_argsort<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_argsort", offsets.len());
-    positions_sorted(stream, keys.into_elements()?.lower(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
+    positions_sorted(stream, keys.into_parts()?.elements(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
 }
 
 /// [`segmented_pairs_in_place`] with a given tile shape.
@@ -184,7 +184,7 @@ pub fn segmented_pairs_shaped<
 /// Numbers the items of each segment, and sorts the numbers with the keys.
 fn positions_sorted(
     stream: &Stream,
-    keys: AnyElements<'_>,
+    keys: Elements<'_>,
     offsets: Offsets<'_, u32>,
     positions: DeviceSliceMut<'_, u32>,
     order: HoleOrder,
@@ -199,8 +199,8 @@ fn positions_sorted(
         unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
     }
     let keys = InMemory::new(stream, keys)?;
-    let mut sorted = AnyVec::uninit(stream, keys.slice().size(), len)?;
-    let from = Columns::new(stream, (keys.slice(), numbers.as_slice().into()), VALUES)?;
+    let mut sorted = AnyVec::uninit(stream, keys.as_slice().size(), len)?;
+    let from = Columns::new(stream, (keys.as_slice(), numbers.as_slice().into()), VALUES)?;
     let to = ColumnsMut::new(stream, (sorted.as_mut_slice(), positions.into()), VALUES)?;
     sort(stream, offsets, (from, to), order)
 }
@@ -214,25 +214,25 @@ const VALUES: &str = "the values of a segmented sort";
 fn sort_keys(
     stream: &Stream,
     offsets: Offsets<'_, u32>,
-    from: AnyElements<'_>,
+    from: Elements<'_>,
     to: AnySliceMut<'_>,
     order: HoleOrder,
 ) -> Result<(), Error> {
     expect_len("the output keys of a segmented sort", from.len(), to.len())?;
     let from = InMemory::new(stream, from)?;
-    sort(stream, offsets, (Columns::keys(stream, from.slice())?, ColumnsMut::keys(stream, to)?), order)
+    sort(stream, offsets, (Columns::keys(stream, from.as_slice())?, ColumnsMut::keys(stream, to)?), order)
 }
 
 fn sort_pairs(
     stream: &Stream,
     offsets: Offsets<'_, u32>,
-    from: (AnyElements<'_>, AnyElements<'_>),
+    from: (Elements<'_>, Elements<'_>),
     to: (AnySliceMut<'_>, AnySliceMut<'_>),
     order: HoleOrder,
 ) -> Result<(), Error> {
     expect_len("the output keys of a segmented sort", from.0.len(), to.0.len())?;
     let (keys, values) = InMemory::pairs(stream, from)?;
-    let from = Columns::new(stream, (keys.slice(), values.slice()), "the input values of a segmented sort")?;
+    let from = Columns::new(stream, (keys.as_slice(), values.as_slice()), "the input values of a segmented sort")?;
     let to = ColumnsMut::new(stream, to, "the output values of a segmented sort")?;
     sort(stream, offsets, (from, to), order)
 }

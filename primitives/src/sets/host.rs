@@ -9,7 +9,7 @@ use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySliceMut, Column};
 use crate::host::runtime::loading::{Next, Upcoming};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{AnyElements, Source};
+use crate::host::source::{Elements, Source};
 use crate::merge::partition;
 use crate::transform::InMemory;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
@@ -62,9 +62,9 @@ pub fn union<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_elements()?.lower();
+    let a = a.into_parts()?.elements();
     let _span = crate::span!(stream, "sets::union", a.len());
-    of_keys(stream, Operation::Union, a, b.into_elements()?.lower(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(stream, Operation::Union, a, b.into_parts()?.elements(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items of the first sequence that are also in the second to the front of `out`, and returns their number.
@@ -82,13 +82,13 @@ pub fn intersection<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_elements()?.lower();
+    let a = a.into_parts()?.elements();
     let _span = crate::span!(stream, "sets::intersection", a.len());
     of_keys(
         stream,
         Operation::Intersection,
         a,
-        b.into_elements()?.lower(),
+        b.into_parts()?.elements(),
         out.into().into(),
         HoleOrder::of::<K, C>(order),
     )
@@ -109,13 +109,13 @@ pub fn difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_elements()?.lower();
+    let a = a.into_parts()?.elements();
     let _span = crate::span!(stream, "sets::difference", a.len());
     of_keys(
         stream,
         Operation::Difference,
         a,
-        b.into_elements()?.lower(),
+        b.into_parts()?.elements(),
         out.into().into(),
         HoleOrder::of::<K, C>(order),
     )
@@ -136,13 +136,13 @@ pub fn symmetric_difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = a.into_elements()?.lower();
+    let a = a.into_parts()?.elements();
     let _span = crate::span!(stream, "sets::symmetric_difference", a.len());
     of_keys(
         stream,
         Operation::SymmetricDifference,
         a,
-        b.into_elements()?.lower(),
+        b.into_parts()?.elements(),
         out.into().into(),
         HoleOrder::of::<K, C>(order),
     )
@@ -161,9 +161,9 @@ pub fn union_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
+    let a = (a.0.into_parts()?.elements(), a.1.into_parts()?.elements());
     let _span = crate::span!(stream, "sets::union_pairs", a.0.len());
-    let b = (b.0.into_elements()?.lower(), Some(b.1.into_elements()?.lower()));
+    let b = (b.0.into_parts()?.elements(), Some(b.1.into_parts()?.elements()));
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Union, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -180,9 +180,9 @@ pub fn intersection_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
+    let a = (a.0.into_parts()?.elements(), a.1.into_parts()?.elements());
     let _span = crate::span!(stream, "sets::intersection_pairs", a.0.len());
-    let b = (b.into_elements()?.lower(), None);
+    let b = (b.into_parts()?.elements(), None);
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Intersection, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -199,9 +199,9 @@ pub fn difference_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
+    let a = (a.0.into_parts()?.elements(), a.1.into_parts()?.elements());
     let _span = crate::span!(stream, "sets::difference_pairs", a.0.len());
-    let b = (b.into_elements()?.lower(), None);
+    let b = (b.into_parts()?.elements(), None);
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Difference, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -218,9 +218,9 @@ pub fn symmetric_difference_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Com
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
+    let a = (a.0.into_parts()?.elements(), a.1.into_parts()?.elements());
     let _span = crate::span!(stream, "sets::symmetric_difference_pairs", a.0.len());
-    let b = (b.0.into_elements()?.lower(), Some(b.1.into_elements()?.lower()));
+    let b = (b.0.into_parts()?.elements(), Some(b.1.into_parts()?.elements()));
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::SymmetricDifference, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -228,14 +228,14 @@ pub fn symmetric_difference_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Com
 fn of_keys(
     stream: &Stream,
     operation: Operation,
-    a: AnyElements<'_>,
-    b: AnyElements<'_>,
+    a: Elements<'_>,
+    b: Elements<'_>,
     out: AnySliceMut<'_>,
     order: HoleOrder,
 ) -> Result<DeviceValue<u64>, Error> {
     expect_room("the output of a set operation", operation.most(a.len(), b.len()), out.len())?;
     let (a, b) = (InMemory::new(stream, a)?, InMemory::new(stream, b)?);
-    let (a, b) = (Columns::keys(stream, a.slice())?, Columns::keys(stream, b.slice())?);
+    let (a, b) = (Columns::keys(stream, a.as_slice())?, Columns::keys(stream, b.as_slice())?);
     Sets { stream, operation, order }.run(a, b, ColumnsMut::keys(stream, out)?)
 }
 
@@ -243,22 +243,22 @@ fn of_keys(
 fn of_pairs(
     stream: &Stream,
     operation: Operation,
-    a: (AnyElements<'_>, AnyElements<'_>),
-    (b_keys, b_values): (AnyElements<'_>, Option<AnyElements<'_>>),
+    a: (Elements<'_>, Elements<'_>),
+    (b_keys, b_values): (Elements<'_>, Option<Elements<'_>>),
     (mut keys, mut values): (AnySliceMut<'_>, AnySliceMut<'_>),
     order: HoleOrder,
 ) -> Result<DeviceValue<u64>, Error> {
     let a = InMemory::pairs(stream, a)?;
-    let a = Columns::new(stream, (a.0.slice(), a.1.slice()), "the first values of a set operation")?;
+    let a = Columns::new(stream, (a.0.as_slice(), a.1.as_slice()), "the first values of a set operation")?;
     let b = match b_values {
         Some(values) => InMemory::pairs(stream, (b_keys, values)).map(|(keys, values)| (keys, Some(values)))?,
         None => (InMemory::new(stream, b_keys)?, None),
     };
     let b = match &b {
         (keys, Some(values)) => {
-            Columns::new(stream, (keys.slice(), values.slice()), "the second values of a set operation")?
+            Columns::new(stream, (keys.as_slice(), values.as_slice()), "the second values of a set operation")?
         }
-        (keys, None) => Columns { keys: keys.slice().raw_view(stream)?, values: a.values.slice(0, 0) },
+        (keys, None) => Columns { keys: keys.as_slice().raw_view(stream)?, values: a.values.slice(0, 0) },
     };
     let most = operation.most(a.keys.len(), b.keys.len());
     expect_room("the output keys of a set operation", most, keys.len())?;

@@ -7,6 +7,8 @@
 //! - **Sizes**: numbers are sorted as they are, with values of 4, 8 or 16 bytes (128-bit numbers: of 4). For other keys, and
 //!   for values of other sizes, codes and indices are sorted, and keys and values gathered at the end. Codes of 256 bits are
 //!   sorted by [`merge_sort`](crate::merge_sort), which takes fewer passes.
+//! - **Sources**: what is not sorted in place may be [computed](crate::source), keys as well as values. It is first written to temporary memory,
+//!   of its size, and then read there like a slice.
 //! - **Cost**: one read of the keys, then one read and one write of everything per 8 bits of the key. Up to 2^16
 //!   elements it takes two launches.
 //!

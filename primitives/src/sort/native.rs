@@ -10,6 +10,7 @@ use super::device::pack::{PackCodes, Packed};
 use crate::block::radix::RADIX;
 use crate::buckets::{Buckets, buckets_of, last_bucket};
 use crate::kernel::Team;
+use crate::pairs::PairsMut;
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 use std::ops::Range;
@@ -40,13 +41,21 @@ pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(kernel: BucketHisto
     };
     // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
     unsafe { team.divide(keys.len(), work) };
-    let bases = bases.as_mut_ptr();
+    let (bases, len) = (bases.as_mut_ptr(), bases.len());
     for (pass, counts) in sum.into_inner().expect("all parts have returned").iter().enumerate() {
         let mut before = 0;
         for (bucket, count) in counts.iter().enumerate() {
-            // SAFETY: there are 256 positions per pass.
-            unsafe { bases.add(pass * RADIX + bucket).write(before) };
+            let at = pass * RADIX + bucket;
+            if at < len {
+                // SAFETY: there is room for so many positions.
+                unsafe { bases.add(at).write(before) };
+            }
             before += count;
+        }
+        let end = (pass + 1) * RADIX;
+        if end == passes as usize * RADIX && end < len {
+            // SAFETY: the same.
+            unsafe { bases.add(end).write(before) };
         }
     }
 }
@@ -83,7 +92,9 @@ fn add(to: &mut Counts, counts: &Counts) {
 /// same position, so a bucket ends where the next one begins.
 fn places(counts: Vec<Mutex<Counts>>, bases: &[u64], len: u64) -> Vec<(Counts, Counts)> {
     let mut places: Vec<(Counts, Counts)> = Vec::with_capacity(counts.len());
-    let mut next: Counts = bases[..RADIX].try_into().expect("there are 256 bases");
+    // Buckets that do not exist begin at the end.
+    let first = |bucket: usize| bases.get(bucket).copied().unwrap_or(len);
+    let mut next: Counts = std::array::from_fn(first);
     for counts in counts {
         let starts = next;
         let counts = counts.into_inner().expect("all parts have returned");
@@ -93,7 +104,7 @@ fn places(counts: Vec<Mutex<Counts>>, bases: &[u64], len: u64) -> Vec<(Counts, C
     let mut limit = len;
     for bucket in (0..RADIX).rev() {
         places.iter_mut().for_each(|(_, ends)| ends[bucket] = ends[bucket].min(limit));
-        limit = limit.min(bases[bucket]);
+        limit = limit.min(first(bucket));
     }
     places
 }
@@ -113,7 +124,8 @@ pub(super) unsafe fn bucket_pass<
     kernel: BucketPass<K, V, B, THREADS, ITEMS, MIN_BLOCKS>,
     team: Team,
 ) {
-    let BucketPass { keys_in, keys_out, values_in, values_out, buckets, pass, bases, next_bases, .. } = kernel;
+    let BucketPass { keys_in, values_in, to, buckets, pass, bases, next_bases, .. } = kernel;
+    let PairsMut { keys: keys_out, values: values_out } = to;
     // SAFETY: nothing writes the inputs, the number of keys, or the bases.
     let (keys, values, bases) = unsafe { (keys_in.get().as_slice(), values_in.as_slice(), bases.as_slice()) };
     let len = keys.len();

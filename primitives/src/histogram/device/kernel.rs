@@ -98,8 +98,8 @@ pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, const VEC: us
     let counters = memory.take::<u32>(COUNTERS);
     let staged = memory.take::<H>(B::STAGED);
     bins.stage(staged);
-    if counts.len() > COUNTERS {
-        let frequent = Frequent::new(counters);
+    if B::MAY_BE_MANY && counts.len() > COUNTERS {
+        let mut frequent = Frequent::new(counters);
         frequent.clear();
         thread::sync_threads();
         each::<H, I, VEC>(input, |item, is_there| {
@@ -136,28 +136,34 @@ pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, const VEC: us
 
 /// A block's counters of some bins, where there are more bins than counters. A bin has one place, which belongs to the first bin that
 /// comes to it. Bins with many elements come early. So most of their elements are counted here, and the global counters
-/// of these bins are not what all blocks wait for.
-#[derive(Clone, Copy)]
+/// of these bins are not what all blocks wait for. A thread that rarely meets such a bin stops looking for them.
 struct Frequent {
     owners: Shared<u32>,
     numbers: Shared<u32>,
+    /// How often this thread may still miss.
+    patience: i32,
 }
 
 impl Frequent {
     const PLACES: usize = COUNTERS / 2;
 
+    /// A hit makes up for so many misses: below a fifth of hits, a thread gives up.
+    const HIT: i32 = 4;
+    const PATIENCE: i32 = 32;
+
     /// # Safety
     /// There are [`COUNTERS`] counters.
     #[inline(always)]
     unsafe fn new(counters: Shared<u32>) -> Self {
-        Self { owners: counters.slice(0, Self::PLACES), numbers: counters.slice(Self::PLACES, Self::PLACES) }
+        let (owners, numbers) = (counters.slice(0, Self::PLACES), counters.slice(Self::PLACES, Self::PLACES));
+        Self { owners, numbers, patience: Self::PATIENCE }
     }
 
     /// # Safety
     /// All threads of the block call this.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn clear(self) {
+    unsafe fn clear(&self) {
         let mut place = thread::thread_idx_x() as usize;
         while place < Self::PLACES {
             self.owners.set(place, NONE);
@@ -172,7 +178,10 @@ impl Frequent {
     /// The counters were cleared before the last barrier. There is such a count, and counts are only accessed atomically.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn add(self, bin: u32, number: u32, counts: Counts) {
+    unsafe fn add(&mut self, bin: u32, number: u32, counts: Counts) {
+        if self.patience < 0 {
+            return counts.add(bin as usize, number);
+        }
         let place = bin as usize % Self::PLACES;
         let mut owner = self.owners.atomic_load(place);
         if owner == NONE {
@@ -180,8 +189,10 @@ impl Frequent {
         }
         if owner == NONE || owner == bin {
             self.numbers.atomic_add(place, number);
+            self.patience = (self.patience + Self::HIT).min(Self::PATIENCE);
         } else {
             counts.add(bin as usize, number);
+            self.patience -= 1;
         }
     }
 
@@ -191,7 +202,7 @@ impl Frequent {
     /// All threads of the block call this, after a barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn finish(self, counts: Counts) {
+    unsafe fn finish(&self, counts: Counts) {
         let mut place = thread::thread_idx_x() as usize;
         while place < Self::PLACES {
             let number = self.numbers.get(place);
@@ -272,7 +283,7 @@ impl Local {
 /// All threads of the grid call this, and the input can be read.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: impl Fn(H, bool)) {
+pub(super) unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, mut visit: impl FnMut(H, bool)) {
     let len = input.count();
     let (thread, block) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
     let (threads, blocks) = (THREADS as usize, thread::grid_dim_x() as usize);

@@ -109,9 +109,9 @@ impl Part {
     fn sort(self, stream: &Stream, rows: &Rows<'_>, job: &Job<'_>) -> Result<Self, Error> {
         let mut sorted = Self::uninit(stream, rows, self.keys.len())?;
         if rows.value_size == 0 {
-            lowered::keys(stream, self.keys.as_slice(), sorted.keys.as_mut_slice(), &job.coding, job.order)?;
+            lowered::keys(stream, self.keys.as_slice().into(), sorted.keys.as_mut_slice(), &job.coding, job.order)?;
         } else {
-            let from = (self.keys.as_slice(), self.values.as_slice());
+            let from = (self.keys.as_slice().into(), self.values.as_slice().into());
             let to = (sorted.keys.as_mut_slice(), sorted.values.as_mut_slice());
             lowered::pairs(stream, from, to, &job.coding, job.order)?;
         }

@@ -56,7 +56,6 @@ use self::form::{
 };
 use crate::hole::{Hole, RegisterRepr};
 use crate::host::computed::{self, Form, ResultForm, ResultState, SliceForm, Unary};
-use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, only_one};
 use crate::input::{MAX_LEAVES, SourceArg};
 use crate::key::{CodeOf, FromCode, KeyOf, RadixKey};
@@ -76,88 +75,6 @@ pub trait Source<'a, T: Pod>: Sized {
     /// Returns what it is made of.
     #[doc(hidden)]
     fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error>;
-
-    /// Returns its elements for a call that needs them in memory.
-    #[doc(hidden)]
-    fn into_elements(self) -> Result<Elements<'a, T>, Error> {
-        const { expect_repr::<T>() };
-        let source = Box::new(self.into_parts()?.lower());
-        Ok(Elements { any: AnyElements::Computed(source), item: PhantomData })
-    }
-}
-
-/// The elements of a source, for a call that needs them in memory. Only this module creates it, so the elements have the type that it
-/// says.
-#[doc(hidden)]
-#[allow(missing_debug_implementations, reason = "what computes elements has none")]
-pub struct Elements<'a, T> {
-    any: AnyElements<'a>,
-    item: PhantomData<T>,
-}
-
-impl<'a, T> Elements<'a, T> {
-    /// Returns the elements without their type, for code that is compiled once.
-    pub(crate) fn lower(self) -> AnyElements<'a> {
-        self.any
-    }
-}
-
-/// [`Elements`] whose type is known by its size alone.
-pub(crate) enum AnyElements<'a> {
-    /// They lie in memory.
-    Slice(AnySlice<'a>),
-    /// They are computed as they are read.
-    Computed(Box<AnySource<'a>>),
-}
-
-impl<'a> AnyElements<'a> {
-    /// Returns the number of elements; the most that it can be, if only the device knows it.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Slice(slice) => slice.len(),
-            Self::Computed(source) => source.len(),
-        }
-    }
-
-    /// Returns the bytes of an element.
-    pub fn size(&self) -> usize {
-        match self {
-            Self::Slice(slice) => slice.size(),
-            Self::Computed(source) => source.size(),
-        }
-    }
-
-    /// Returns the length that only the device knows, if there is one.
-    pub fn count(&self) -> Option<DeviceSlice<'a, u64>> {
-        match self {
-            Self::Slice(slice) => slice.count(),
-            Self::Computed(source) => source.count(),
-        }
-    }
-
-    /// Returns the elements with the length that only the device knows, if there is one.
-    pub fn counted(self, count: Option<DeviceSlice<'a, u64>>) -> Result<Self, Error> {
-        let count = only_one(self.count(), count)?;
-        Ok(match self {
-            Self::Slice(slice) => Self::Slice(slice.counted(count)),
-            Self::Computed(mut source) => {
-                source.reads.counted = count;
-                Self::Computed(source)
-            }
-        })
-    }
-
-    /// Returns the elements if the host knows their number.
-    pub fn of_known_len(self, what: &'static str) -> Result<Self, Error> {
-        match self.count() {
-            None => Ok(self),
-            Some(_) => Err(Error::InvalidOption {
-                what,
-                asked: "a length that only the device knows".into(),
-                allowed: "a length that the host knows: wait for it with `DeviceValue::get`, and take so many elements",
-            }),
-        }
-    }
 }
 
 /// What a source is made of.
@@ -223,6 +140,16 @@ impl<'a, F: Form> Parts<'a, F> {
         AnySource { hole, size: size_of::<F::Item>(), reads: self.reads }
     }
 
+    /// Returns where the elements are, if they lie in memory, or else what computes them.
+    pub(crate) fn elements(self) -> Elements<'a> {
+        if const { F::IS_SLICE } {
+            let slice = self.reads.slice.expect("a source of this form is a slice");
+            return Elements::Slice(slice.counted(self.reads.counted));
+        }
+        const { assert!(F::IS_SLICE || is_held(size_of::<F::Item>()), "computed elements have 1 to 32 bytes") };
+        Elements::Computed(self.lower())
+    }
+
     /// Returns the number of elements; the most that it can be, if only the device knows it.
     #[doc(hidden)]
     #[allow(clippy::len_without_is_empty, reason = "for other crates of this workspace")]
@@ -233,6 +160,82 @@ impl<'a, F: Form> Parts<'a, F> {
     /// Returns whether only the device knows the number of elements.
     pub(crate) fn is_counted(&self) -> bool {
         self.reads.counted.is_some()
+    }
+}
+
+/// Returns whether a type that kernels compute with has room for elements of a size.
+const fn is_held(size: usize) -> bool {
+    size >= 1 && size <= 32
+}
+
+/// What a primitive reads that needs its elements in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Elements<'a> {
+    /// They lie there.
+    Slice(AnySlice<'a>),
+    /// They are computed.
+    Computed(AnySource<'a>),
+}
+
+impl<'a> Elements<'a> {
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Slice(slice) => slice.len(),
+            Self::Computed(source) => source.len(),
+        }
+    }
+
+    /// Returns the bytes of an element.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Slice(slice) => slice.size(),
+            Self::Computed(source) => source.size,
+        }
+    }
+
+    /// Returns the length that only the device knows, if there is one.
+    pub fn count(&self) -> Option<DeviceSlice<'a, u64>> {
+        match self {
+            Self::Slice(slice) => slice.count(),
+            Self::Computed(source) => source.reads.counted,
+        }
+    }
+
+    /// Returns the elements with the length that only the device knows, if there is one.
+    pub fn counted(self, count: Option<DeviceSlice<'a, u64>>) -> Result<Self, Error> {
+        let count = only_one(self.count(), count)?;
+        Ok(match self {
+            Self::Slice(slice) => Self::Slice(slice.counted(count)),
+            Self::Computed(mut source) => {
+                source.reads.counted = count;
+                Self::Computed(source)
+            }
+        })
+    }
+
+    /// Returns the elements if the host knows their number.
+    pub fn of_known_len(self, what: &'static str) -> Result<Self, Error> {
+        match self.count() {
+            None => Ok(self),
+            Some(_) => Err(Error::InvalidOption {
+                what,
+                asked: "a length that only the device knows".into(),
+                allowed: "a length that the host knows: wait for it with `DeviceValue::get`, and take so many elements",
+            }),
+        }
+    }
+}
+
+impl<'a> core::convert::From<AnySlice<'a>> for Elements<'a> {
+    fn from(slice: AnySlice<'a>) -> Self {
+        Self::Slice(slice)
+    }
+}
+
+impl<'a, T: Pod> core::convert::From<DeviceSlice<'a, T>> for Elements<'a> {
+    fn from(slice: DeviceSlice<'a, T>) -> Self {
+        Self::Slice(slice.into())
     }
 }
 
@@ -256,16 +259,6 @@ impl<'a> AnySource<'a> {
         self.reads.counted.is_some()
     }
 
-    /// Returns the bytes of an element.
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Returns the length that only the device knows, if there is one.
-    pub fn count(&self) -> Option<DeviceSlice<'a, u64>> {
-        self.reads.counted
-    }
-
     /// Returns the view of the length that only the device knows, if there is one.
     pub fn counted(&self, stream: &Stream) -> Result<Option<Global<u64>>, Error> {
         self.reads.counted.map(|count| count.raw_view(stream)).transpose()
@@ -280,7 +273,7 @@ impl<'a> AnySource<'a> {
     }
 
     /// [`in_step`](AnySource::in_step) with elements that are needed in memory.
-    pub fn in_step_with(mut self, other: AnyElements<'a>) -> Result<(Self, AnyElements<'a>), Error> {
+    pub fn in_step_with(mut self, other: Elements<'a>) -> Result<(Self, Elements<'a>), Error> {
         self.reads.counted = only_one(self.reads.counted, other.count())?;
         let other = other.counted(self.reads.counted)?;
         Ok((self, other))
@@ -399,10 +392,6 @@ impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> Source<'a, T> for S {
         let mut reads = Reads { slice: Some(slice.into()), ..Reads::nothing(slice.len()) };
         reads.leaves.push((slice.bytes(), size_of::<T>()));
         Ok(Parts { state: (), reads })
-    }
-
-    fn into_elements(self) -> Result<Elements<'a, T>, Error> {
-        Ok(Elements { any: AnyElements::Slice(self.into().into()), item: PhantomData })
     }
 }
 
@@ -649,30 +638,9 @@ impl<'a, S> Counted<'a, S> {
 /// Returns the first elements of a source: as many as `count` says when they are read. If the source has fewer, these are
 /// all.
 ///
-/// A primitive that needs its elements in memory takes the first elements of a slice; one that works in place, those of a mutable
-/// slice. See [`SliceSource`] and [`SliceTarget`].
+/// A primitive that works in place takes the first elements of a mutable slice: see [`SliceTarget`].
 pub fn counted<S>(source: S, count: &DeviceValue<u64>) -> Counted<'_, S> {
     Counted::by(source, Some(count.as_slice()))
-}
-
-/// Elements that a primitive reads and that lie in memory: a slice, or its first elements, as many as [`counted`] says.
-///
-/// ```
-/// use gpu_primitives::source::counted;
-/// use gpu_primitives::{Device, DeviceValue, Error, sort};
-///
-/// let stream = Device::default()?.stream()?;
-/// let keys = stream.upload(&[5u32, 2, 7, 4])?;
-/// let mut sorted = stream.zeroed::<u32>(4)?;
-/// let count = DeviceValue::new(&stream, 3u64)?; // usually the result of another call
-/// sort::keys(&stream, counted(&keys, &count), &mut sorted, sort::Options::new())?;
-/// assert_eq!(sorted.to_vec(&stream)?, [2, 5, 7, 0]);
-/// # Ok::<(), Error>(())
-/// ```
-pub trait SliceSource<'a, T: Pod>: Sized {
-    /// Returns the slice, and its length if only the device knows it.
-    #[doc(hidden)]
-    fn into_first(self) -> First<'a, DeviceSlice<'a, T>>;
 }
 
 /// The first elements of a slice. Only this module creates it, so the elements have the type that it says.
@@ -683,29 +651,10 @@ pub struct First<'a, S> {
     count: Option<DeviceSlice<'a, u64>>,
 }
 
-impl<'a, T: Pod> First<'a, DeviceSlice<'a, T>> {
-    /// Returns the elements without their type, for code that is compiled once.
-    pub(crate) fn lower(self) -> AnySlice<'a> {
-        AnySlice::from(self.slice).counted(self.count)
-    }
-}
-
 impl<'a, T: Pod> First<'a, DeviceSliceMut<'a, T>> {
     /// Returns the elements without their type, for code that is compiled once.
     pub(crate) fn lower(self) -> AnySliceMut<'a> {
         AnySliceMut::from(self.slice).counted(self.count)
-    }
-}
-
-impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> SliceSource<'a, T> for S {
-    fn into_first(self) -> First<'a, DeviceSlice<'a, T>> {
-        First { slice: self.into(), count: None }
-    }
-}
-
-impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> SliceSource<'a, T> for Counted<'a, S> {
-    fn into_first(self) -> First<'a, DeviceSlice<'a, T>> {
-        First { slice: self.source.into(), count: self.count }
     }
 }
 
@@ -747,11 +696,6 @@ impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
         let mut parts = self.source.into_parts()?;
         parts.reads.counted = only_one(parts.reads.counted, self.count)?;
         Ok(parts)
-    }
-
-    fn into_elements(self) -> Result<Elements<'a, T>, Error> {
-        let elements = self.source.into_elements()?.lower();
-        Ok(Elements { any: elements.counted(self.count)?, item: PhantomData })
     }
 }
 

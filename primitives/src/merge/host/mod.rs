@@ -10,7 +10,7 @@ pub(crate) mod splits;
 use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::AnySliceMut;
-use crate::host::source::{AnyElements, Source};
+use crate::host::source::{Elements, Source};
 use crate::transform::InMemory;
 use crate::{DeviceSliceMut, Error, Stream};
 use bytemuck::Pod;
@@ -30,7 +30,7 @@ pub fn keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'c, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let runs = vec![a.into_elements()?.lower(), b.into_elements()?.lower()];
+    let runs = vec![a.into_parts()?.elements(), b.into_parts()?.elements()];
     let _span = crate::span!(stream, "merge::keys", runs[0].len());
     const { expect_repr::<K>() };
     of_keys(stream, runs, out.into().into(), HoleOrder::of::<K, C>(compare), Way::Tiles)
@@ -48,8 +48,8 @@ pub fn pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let a = (a.0.into_elements()?.lower(), a.1.into_elements()?.lower());
-    let b = (b.0.into_elements()?.lower(), b.1.into_elements()?.lower());
+    let a = (a.0.into_parts()?.elements(), a.1.into_parts()?.elements());
+    let b = (b.0.into_parts()?.elements(), b.1.into_parts()?.elements());
     let _span = crate::span!(stream, "merge::pairs", a.0.len());
     const { expect_repr::<K>() };
     of_two_pairs(stream, a, b, (out.0.into().into(), out.1.into().into()), HoleOrder::of::<K, C>(compare))
@@ -65,8 +65,8 @@ pub fn runs_keys<'a, 'r, K: Pod, R: Source<'r, K> + Copy, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let runs = runs.iter().map(|run| Ok(run.into_elements()?.lower())).collect::<Result<Vec<_>, Error>>()?;
-    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(AnyElements::len).sum::<usize>());
+    let runs = runs.iter().map(|run| Ok(run.into_parts()?.elements())).collect::<Result<Vec<_>, Error>>()?;
+    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(Elements::len).sum::<usize>());
     const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
     of_keys(stream, runs, out.into().into(), order, Way::Tiles)
@@ -82,7 +82,7 @@ pub fn runs_pairs<'a, 'b, 'r, K: Pod, V: Pod, R: Source<'r, K> + Copy, W: Source
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let lower = |run: &(R, W)| Ok((run.0.into_elements()?.lower(), run.1.into_elements()?.lower()));
+    let lower = |run: &(R, W)| Ok((run.0.into_parts()?.elements(), run.1.into_parts()?.elements()));
     let runs = runs.iter().map(lower).collect::<Result<Vec<_>, Error>>()?;
     let _span = crate::span!(stream, "merge::runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     const { expect_repr::<K>() };
@@ -104,8 +104,8 @@ pub fn small_runs_keys<'a, 'r, K: Pod, R: Source<'r, K> + Copy, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let runs = runs.iter().map(|run| Ok(run.into_elements()?.lower())).collect::<Result<Vec<_>, Error>>()?;
-    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(AnyElements::len).sum::<usize>());
+    let runs = runs.iter().map(|run| Ok(run.into_parts()?.elements())).collect::<Result<Vec<_>, Error>>()?;
+    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(Elements::len).sum::<usize>());
     const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
     of_keys(stream, runs, out.into().into(), order, Way::Places)
@@ -121,7 +121,7 @@ pub fn small_runs_pairs<'a, 'b, 'r, K: Pod, V: Pod, R: Source<'r, K> + Copy, W: 
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let lower = |run: &(R, W)| Ok((run.0.into_elements()?.lower(), run.1.into_elements()?.lower()));
+    let lower = |run: &(R, W)| Ok((run.0.into_parts()?.elements(), run.1.into_parts()?.elements()));
     let runs = runs.iter().map(lower).collect::<Result<Vec<_>, Error>>()?;
     let _span = crate::span!(stream, "merge::small_runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     const { expect_repr::<K>() };
@@ -130,17 +130,17 @@ pub fn small_runs_pairs<'a, 'b, 'r, K: Pod, V: Pod, R: Source<'r, K> + Copy, W: 
 }
 
 /// A sorted run: keys, and values.
-type Run<'a> = (AnyElements<'a>, AnyElements<'a>);
+type Run<'a> = (Elements<'a>, Elements<'a>);
 
 fn of_keys(
     stream: &Stream,
-    runs: Vec<AnyElements<'_>>,
+    runs: Vec<Elements<'_>>,
     out: AnySliceMut<'_>,
     order: HoleOrder,
     way: Way,
 ) -> Result<(), Error> {
     let runs = runs.into_iter().map(|run| InMemory::new(stream, run)).collect::<Result<Vec<_>, _>>()?;
-    let runs: Vec<_> = runs.iter().map(InMemory::slice).collect();
+    let runs: Vec<_> = runs.iter().map(InMemory::as_slice).collect();
     lowered::keys(stream, &runs, out, order, way)
 }
 
@@ -152,7 +152,7 @@ fn of_pairs(
     way: Way,
 ) -> Result<(), Error> {
     let runs = runs.into_iter().map(|run| InMemory::pairs(stream, run)).collect::<Result<Vec<_>, _>>()?;
-    let runs: Vec<_> = runs.iter().map(|(keys, values)| (keys.slice(), values.slice())).collect();
+    let runs: Vec<_> = runs.iter().map(|(keys, values)| (keys.as_slice(), values.as_slice())).collect();
     lowered::pairs(stream, &runs, out, order, way)
 }
 
@@ -164,5 +164,5 @@ fn of_two_pairs(
     order: HoleOrder,
 ) -> Result<(), Error> {
     let (a, b) = (InMemory::pairs(stream, a)?, InMemory::pairs(stream, b)?);
-    lowered::two_pairs(stream, (a.0.slice(), a.1.slice()), (b.0.slice(), b.1.slice()), out, order)
+    lowered::two_pairs(stream, (a.0.as_slice(), a.1.as_slice()), (b.0.as_slice(), b.1.as_slice()), out, order)
 }

@@ -214,7 +214,7 @@ fn sort(stream: &Stream, input: &Input<'_>, ranks: &Ranks, to: ColumnMut) -> Res
     let order = {
         let mut keys = AnyVec::uninit(stream, input.bytes, input.len())?;
         write_column(stream, &input.keys.plain, keys.raw_view_mut(stream)?)?;
-        lowered::argsort(stream, keys.as_slice(), &input.sorting, &Options::new())?
+        lowered::argsort(stream, keys.as_slice().into(), &input.sorting, &Options::new())?
     };
     let from = order.as_slice().into_parts()?.lower().open(stream)?;
     let ranks = ranks.raw_view(stream)?.into();

@@ -9,7 +9,7 @@ use crate::equality::{Equality, HoleEquality};
 use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut, number};
-use crate::host::source::{self, AnyElements, AnySource, Source};
+use crate::host::source::{self, AnySource, Elements, Source};
 use crate::input::Count;
 use crate::map::Map;
 use crate::monoid::{HoleMonoid, Sum};
@@ -154,7 +154,7 @@ pub fn run_length_decode<'a, 'b, 'c, T: Pod, C: Length>(
     output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
-    let (elements, output) = (elements.into_elements()?.lower(), output.into());
+    let (elements, output) = (elements.into_parts()?.elements(), output.into());
     let _span = crate::span!(stream, "runs::run_length_decode", elements.len());
     let lengths = source::map(lengths, C::widen()).into_parts()?.lower();
     decode_runs(stream, elements, lengths, output.into())
@@ -162,7 +162,7 @@ pub fn run_length_decode<'a, 'b, 'c, T: Pod, C: Length>(
 
 fn decode_runs(
     stream: &Stream,
-    elements: AnyElements<'_>,
+    elements: Elements<'_>,
     lengths: AnySource<'_>,
     mut output: AnySliceMut<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
@@ -192,7 +192,7 @@ fn decode_runs(
     // SAFETY: one thread per split; the ends do not decrease, since their sum does not wrap.
     unsafe { stream.launch(kernel, (tiles + 1).div_ceil(THREADS as usize))? };
     let expansion = Expansion { tiles, count, room, ends: ends.raw_view(stream)?, splits: splits.raw_view(stream)? };
-    let (elements, output) = (elements.slice().raw_view(stream)?, output.raw_view_mut(stream)?);
+    let (elements, output) = (elements.as_slice().raw_view(stream)?, output.raw_view_mut(stream)?);
     match elements.address().addr() | output.as_const().address().addr() | elements.size() {
         bits if bits % 8 == 0 => expansion.run::<u64>(stream, elements, output)?,
         bits if bits % 4 == 0 => expansion.run::<u32>(stream, elements, output)?,

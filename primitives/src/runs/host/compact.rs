@@ -5,7 +5,7 @@ use crate::equality::{Equality, HoleEquality};
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut};
-use crate::host::source::{AnyElements, AnySource, Opened, Source};
+use crate::host::source::{AnySource, Elements, Opened, Source};
 use crate::input::Input;
 use crate::runs::device::compact::{CompactRuns, compact_pairs, compact_runs};
 use crate::runs::device::run_outputs::{Marks, RunOutputs, Values};
@@ -90,7 +90,7 @@ pub fn unique_by_key<'a, 'b, 'c, 'd, K: Pod, V: Pod, E: Equality<K>>(
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let (keys, values) = (input.0.into_parts()?.lower(), input.1.into_elements()?.lower());
+    let (keys, values) = (input.0.into_parts()?.lower(), input.1.into_parts()?.elements());
     let _span = crate::span!(stream, "runs::unique_by_key", keys.len());
     let (output_keys, output_values) = (output.0.into(), output.1.into());
     let output = (output_keys.into(), output_values.into());
@@ -99,7 +99,7 @@ pub fn unique_by_key<'a, 'b, 'c, 'd, K: Pod, V: Pod, E: Equality<K>>(
 
 fn keep_pairs(
     stream: &Stream,
-    (keys, values): (AnySource<'_>, AnyElements<'_>),
+    (keys, values): (AnySource<'_>, Elements<'_>),
     (mut output_keys, mut output_values): (AnySliceMut<'_>, AnySliceMut<'_>),
     equality: HoleEquality,
     which: Which,
@@ -110,7 +110,7 @@ fn keep_pairs(
     let (keys, values) = keys.in_step_with(values)?;
     let values = InMemory::new(stream, values)?;
     // No value beyond those of the keys is read.
-    let values = values.slice().counted(None);
+    let values = values.as_slice().counted(None);
     let (len, is_counted) = (keys.len(), keys.is_counted());
     let (keys, to) = (keys.open(stream)?, output_keys.raw_view_mut(stream)?);
     let kept = Kept { len, which, equality };

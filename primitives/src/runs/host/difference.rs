@@ -20,11 +20,11 @@ pub fn adjacent_difference<'a, 'b, T: Pod, F: Map2<T, T, Output = T>>(
     output: impl Into<DeviceSliceMut<'b, T>>,
     function: F,
 ) -> Result<(), Error> {
-    let (input, output) = (input.into_elements()?.lower().of_known_len("the input of differences")?, output.into());
+    let (input, output) = (input.into_parts()?.elements().of_known_len("the input of differences")?, output.into());
     let _span = crate::span!(stream, "runs::adjacent_difference", input.len());
     expect_len("the output of differences", input.len(), output.len())?;
     let input = InMemory::new(stream, input)?;
-    let input = input.slice().typed::<T>().expect("the door has this type");
+    let input = input.as_slice().typed::<T>().expect("the door has this type");
     if input.is_empty() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use super::codec::encode_runs;
 use super::compact::{Kept, Which, keep};
 use crate::equality::{HoleEquality, Same};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec};
-use crate::host::source::{AnyElements, AnySource, Counted, Source, counted, counting, map2};
+use crate::host::source::{AnySource, Counted, Elements, Source, counted, counting, map2};
 use crate::operator::{equality, map};
 use crate::sort::host::lowered::{self, Coding};
 use crate::sort::{FromCode, Options};
@@ -56,7 +56,7 @@ pub fn distinct<'a, 'b, K: FromCode>(
     input: impl Source<'a, K>,
     output: impl Into<DeviceSliceMut<'b, K>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_elements()?.lower();
+    let input = input.into_parts()?.elements();
     let _span = crate::span!(stream, "runs::distinct", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Nothing)
 }
@@ -70,7 +70,7 @@ pub fn distinct_counts<'a, 'b, 'c, K: FromCode, C: Length>(
     input: impl Source<'a, K>,
     (output, counts): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, C>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, counts) = (input.into_elements()?.lower(), counts.into());
+    let (input, counts) = (input.into_parts()?.elements(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Counts(counts.into()))
 }
@@ -86,7 +86,7 @@ pub fn distinct_inverse<'a, 'b, 'c, K: FromCode>(
     input: impl Source<'a, K>,
     (output, inverse): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, u32>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_elements()?.lower();
+    let input = input.into_parts()?.elements();
     let _span = crate::span!(stream, "runs::distinct_inverse", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Inverse(inverse.into()))
 }
@@ -94,12 +94,12 @@ pub fn distinct_inverse<'a, 'b, 'c, K: FromCode>(
 /// Finds distinct numbers as they are, and other keys by their codes, which give them back.
 fn find<K: FromCode>(
     stream: &Stream,
-    input: AnyElements<'_>,
+    input: Elements<'_>,
     mut output: DeviceSliceMut<'_, K>,
     extra: ExtraOutput<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let input = InMemory::new(stream, input)?;
-    let (input, coding) = (input.slice(), Coding::of::<K>());
+    let (input, coding) = (input.as_slice(), Coding::of::<K>());
     if coding.code.is_none() {
         return find_numbers(stream, input, output.into(), &coding, extra);
     }
@@ -139,12 +139,12 @@ fn find_numbers(
     let options = Options::new();
     match extra {
         ExtraOutput::Nothing => {
-            lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
+            lowered::keys(stream, input.into(), sorted.as_mut_slice(), coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             keep(stream, &sorted, output, equality, Which::First)
         }
         ExtraOutput::Counts(counts) => {
-            lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
+            lowered::keys(stream, input.into(), sorted.as_mut_slice(), coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             encode_runs(stream, &sorted, output, counts, equality)
         }
@@ -152,7 +152,7 @@ fn find_numbers(
             let indices = lowered::indices(stream, len)?;
             let mut order = stream.uninit::<u32>(len)?;
             let to = (sorted.as_mut_slice(), order.as_mut_slice().into());
-            lowered::pairs(stream, (input, indices.as_slice().into()), to, coding, &options)?;
+            lowered::pairs(stream, (input.into(), indices.as_slice().into()), to, coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             let (count, numbers) = number_runs(stream, &sorted, input.count(), output, equality)?;
             let order = Counted::by(&order, input.count());

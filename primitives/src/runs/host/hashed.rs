@@ -41,7 +41,7 @@ pub fn distinct_counts_hashed<'a, 'b, 'c, K: FromCode, C: Length>(
     (output, counts): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, C>>),
     most: usize,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, mut output, mut counts) = (input.into_elements()?.lower(), output.into(), counts.into());
+    let (input, mut output, mut counts) = (input.into_parts()?.elements(), output.into(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts_hashed", input.len());
     let len = input.len();
     expect_room("the output of distinct keys", len, output.len())?;
@@ -50,7 +50,7 @@ pub fn distinct_counts_hashed<'a, 'b, 'c, K: FromCode, C: Length>(
     output.raw_view_mut(stream)?;
     counts.raw_view_mut(stream)?;
     let input = InMemory::new(stream, input)?;
-    let (count, input) = (input.slice().count(), input.slice().typed::<K>().expect("the door has this type"));
+    let (count, input) = (input.as_slice().count(), input.as_slice().typed::<K>().expect("the door has this type"));
     // The table counts all keys.
     let found = if count.is_some() { None } else { find::<K>(stream, input, most)? };
     let Some(found) = found else {

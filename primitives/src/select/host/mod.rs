@@ -16,7 +16,7 @@ use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, only_one};
 use crate::host::runtime::pairs::{Columns, ColumnsMut, no_values};
-use crate::host::source::{AnyElements, AnySource, Source, results_of};
+use crate::host::source::{AnySource, Elements, Source, results_of};
 use crate::input::SourceArg;
 use crate::pairs::{Pairs, PairsMut};
 use crate::search::IndexOut;
@@ -189,7 +189,7 @@ pub fn select_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let input = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let input = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let _span = crate::span!(stream, "select::select_pairs", input.0.len());
     let output = (output.0.into().into(), output.1.into().into());
     pairs_by(stream, input, output, HolePredicate::of::<K, P>(predicate), Rest::Drop)
@@ -205,7 +205,7 @@ pub fn flagged<'a, 'b, 'c, T: Pod>(
     flags: impl Source<'b, u8>,
     output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, flags) = (input.into_elements()?.lower(), flags.into_elements()?.lower());
+    let (input, flags) = (input.into_parts()?.elements(), flags.into_parts()?.elements());
     let _span = crate::span!(stream, "select::flagged", input.len());
     flagged_elements(stream, input, flags, output.into().into())
 }
@@ -221,7 +221,7 @@ pub fn flagged_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod>(
     output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, flags) =
-        ((input.0.into_elements()?.lower(), input.1.into_elements()?.lower()), flags.into_elements()?.lower());
+        ((input.0.into_parts()?.elements(), input.1.into_parts()?.elements()), flags.into_parts()?.elements());
     let _span = crate::span!(stream, "select::flagged_pairs", input.0.len());
     flagged_pair_elements(stream, input, flags, (output.0.into().into(), output.1.into().into()))
 }
@@ -249,19 +249,19 @@ pub fn by_bits<'a, 'b, T: Pod>(
     bits: Bits<'a>,
     output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    by_bits_any(stream, input.into_elements()?.lower(), bits, output.into().into())
+    by_bits_any(stream, input.into_parts()?.elements(), bits, output.into().into())
 }
 
 fn by_bits_any(
     stream: &Stream,
-    input: AnyElements<'_>,
+    input: Elements<'_>,
     bits: Bits<'_>,
     output: AnySliceMut<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let _span = crate::span!(stream, "select::by_bits", input.len());
     expect_len("the bits", input.len(), bits.len())?;
     let input = InMemory::new(stream, input.of_known_len("the input of a selection by bits")?)?;
-    let (from, to) = key_operands(stream, input.slice(), output)?;
+    let (from, to) = key_operands(stream, input.as_slice(), output)?;
     let (bytes, start, _) = bits.raw_parts(stream)?;
     let flags = BitFlags { bytes, start };
     select_by_bits!(from.sizes() => (K, V, VEC, ROWS), {
@@ -283,31 +283,31 @@ fn by_bits_any(
 /// [`flagged`] of elements of any size. If only the device knows the number of items or flags, it is that of both.
 fn flagged_elements(
     stream: &Stream,
-    input: AnyElements<'_>,
-    flags: AnyElements<'_>,
+    input: Elements<'_>,
+    flags: Elements<'_>,
     output: AnySliceMut<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let count = only_one(input.count(), flags.count())?;
     let (input, flags) = (InMemory::new(stream, input.counted(count)?)?, flags.counted(count)?);
     let flags = InMemory::with_zeros(stream, flags)?;
-    flagged_any(stream, input.slice(), flags_of(&flags), output)
+    flagged_any(stream, input.as_slice(), flags_of(&flags), output)
 }
 
 /// [`flagged_pairs`] of elements of any size: see [`flagged_elements`].
 fn flagged_pair_elements(
     stream: &Stream,
-    input: (AnyElements<'_>, AnyElements<'_>),
-    flags: AnyElements<'_>,
+    input: (Elements<'_>, Elements<'_>),
+    flags: Elements<'_>,
     output: (AnySliceMut<'_>, AnySliceMut<'_>),
 ) -> Result<DeviceValue<u64>, Error> {
     let count = only_one(only_one(input.0.count(), input.1.count())?, flags.count())?;
     let (keys, values) = InMemory::pairs(stream, (input.0.counted(count)?, input.1))?;
     let flags = InMemory::with_zeros(stream, flags.counted(count)?)?;
-    flagged_pairs_any(stream, (keys.slice(), values.slice()), flags_of(&flags), output)
+    flagged_pairs_any(stream, (keys.as_slice(), values.as_slice()), flags_of(&flags), output)
 }
 
 fn flags_of<'a>(flags: &'a InMemory<'_>) -> DeviceSlice<'a, u8> {
-    flags.slice().typed().expect("flags are bytes")
+    flags.as_slice().typed().expect("flags are bytes")
 }
 
 /// [`flagged`] of items of any size. If only the device knows their number, the flags after it are zeros.
@@ -346,7 +346,7 @@ pub fn partition<'a, 'b, T: Pod, P: Predicate<T>>(
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
-    let input = input.into_elements()?.lower();
+    let input = input.into_parts()?.elements();
     let _span = crate::span!(stream, "select::partition", input.len());
     keys_by(stream, input, output.into().into(), HolePredicate::of::<T, P>(predicate), Rest::Append)
 }
@@ -362,7 +362,7 @@ pub fn partition_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let input = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let input = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let _span = crate::span!(stream, "select::partition_pairs", input.0.len());
     let output = (output.0.into().into(), output.1.into().into());
     pairs_by(stream, input, output, HolePredicate::of::<K, P>(predicate), Rest::Append)
@@ -377,29 +377,29 @@ enum Rest {
 
 fn keys_by(
     stream: &Stream,
-    input: AnyElements<'_>,
+    input: Elements<'_>,
     output: AnySliceMut<'_>,
     keep: HolePredicate,
     rest: Rest,
 ) -> Result<DeviceValue<u64>, Error> {
     let input = InMemory::new(stream, rest.expect_len_of(input)?)?;
-    by(stream, key_operands(stream, input.slice(), output)?, keep, rest)
+    by(stream, key_operands(stream, input.as_slice(), output)?, keep, rest)
 }
 
 fn pairs_by(
     stream: &Stream,
-    (keys, values): (AnyElements<'_>, AnyElements<'_>),
+    (keys, values): (Elements<'_>, Elements<'_>),
     output: (AnySliceMut<'_>, AnySliceMut<'_>),
     keep: HolePredicate,
     rest: Rest,
 ) -> Result<DeviceValue<u64>, Error> {
     let (keys, values) = InMemory::pairs(stream, (rest.expect_len_of(keys)?, rest.expect_len_of(values)?))?;
-    by(stream, pair_operands(stream, (keys.slice(), values.slice()), output)?, keep, rest)
+    by(stream, pair_operands(stream, (keys.as_slice(), values.as_slice()), output)?, keep, rest)
 }
 
 impl Rest {
     /// Returns elements whose number the host knows, if the rest is written after those that pass.
-    fn expect_len_of(self, elements: AnyElements<'_>) -> Result<AnyElements<'_>, Error> {
+    fn expect_len_of(self, elements: Elements<'_>) -> Result<Elements<'_>, Error> {
         match self {
             Self::Drop => Ok(elements),
             Self::Append => elements.of_known_len("the input of a partition"),

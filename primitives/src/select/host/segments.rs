@@ -9,7 +9,7 @@ use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, number};
 use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
-use crate::host::source::{AnyElements, Source};
+use crate::host::source::{Elements, Source};
 use crate::pairs::{Pairs, PairsMut};
 use crate::select::device::kernel::{select_segments, select_segments_flagged};
 use crate::select::device::predicate::{Flags, HolePredicate, Keep, Predicate};
@@ -55,7 +55,7 @@ pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, P: Predicate<T>>(
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_repr::<T>() };
-    let (input, offsets) = (input.into_elements()?.lower(), offsets.into());
+    let (input, offsets) = (input.into_parts()?.elements(), offsets.into());
     let _span = crate::span!(stream, "select::segmented", offsets.len());
     let keep = HolePredicate::of::<T, P>(predicate);
     Ok(keys_by_segments(stream, input, AnyOffsets::of(offsets), output.into().into(), keep)?.into_typed())
@@ -75,7 +75,7 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, O: Offset, P: Predica
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "select::segmented_pairs", offsets.len());
-    let input = (input.0.into_elements()?.lower(), input.1.into_elements()?.lower());
+    let input = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let output = (output.0.into().into(), output.1.into().into());
     let keep = HolePredicate::of::<K, P>(predicate);
     Ok(pairs_by_segments(stream, input, AnyOffsets::of(offsets), output, keep)?.into_typed())
@@ -86,24 +86,24 @@ const INPUT: &str = "the input of a selection in segments";
 
 fn keys_by_segments(
     stream: &Stream,
-    input: AnyElements<'_>,
+    input: Elements<'_>,
     offsets: AnyOffsets<'_>,
     output: AnySliceMut<'_>,
     keep: HolePredicate,
 ) -> Result<AnyVec, Error> {
     let input = InMemory::new(stream, input.of_known_len(INPUT)?)?;
-    by_segments(stream, key_operands(stream, input.slice(), output)?, offsets, keep)
+    by_segments(stream, key_operands(stream, input.as_slice(), output)?, offsets, keep)
 }
 
 fn pairs_by_segments(
     stream: &Stream,
-    (keys, values): (AnyElements<'_>, AnyElements<'_>),
+    (keys, values): (Elements<'_>, Elements<'_>),
     offsets: AnyOffsets<'_>,
     output: (AnySliceMut<'_>, AnySliceMut<'_>),
     keep: HolePredicate,
 ) -> Result<AnyVec, Error> {
     let input = InMemory::pairs(stream, (keys.of_known_len(INPUT)?, values.of_known_len(INPUT)?))?;
-    by_segments(stream, pair_operands(stream, (input.0.slice(), input.1.slice()), output)?, offsets, keep)
+    by_segments(stream, pair_operands(stream, (input.0.as_slice(), input.1.as_slice()), output)?, offsets, keep)
 }
 
 fn by_segments(stream: &Stream, items: Items, offsets: AnyOffsets<'_>, keep: HolePredicate) -> Result<AnyVec, Error> {

@@ -3,10 +3,10 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-use super::kernel::{in_tile, max};
-use crate::arch::warp::{LANES, lane_id, warp_id};
+use super::kernel::max;
+use super::tile::in_tile;
 use crate::arch::{opaque, thread};
-use crate::block::radix::{self, RankMemory};
+use crate::block::radix::{self, ROW, RankMemory};
 use crate::buckets::{Buckets, bucket_of, last_bucket};
 use crate::form::kernel;
 use crate::input::Prefix;
@@ -27,7 +27,7 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 ///
 /// # Safety
 /// The launch has at least one block per chunk: `keys_in.get().len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at
-/// least 256 and a chunk has at most 65,536 items. `keys_out` is at least as long as the keys; so are `values_in` and `values_out`, unless
+/// least 256 and a chunk has fewer than 65,536 items. `keys_out` is at least as long as the keys; so are `values_in` and `values_out`, unless
 /// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
 /// nothing else writes the inputs or uses the outputs.
 #[kernel(
@@ -85,13 +85,13 @@ pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
     let exchange_values = memory.take::<V>(tile_len);
     let ranking = SharedMemory::new().take::<u32>(RankMemory::words(THREADS));
 
-    let first = warp_id() as usize * LANES as usize * ITEMS + lane_id() as usize;
+    let first = radix::first_item::<ITEMS>() as usize;
     let here = len.saturating_sub(first) as u32;
     let mut keys = [K::zeroed(); ITEMS];
     let mut values = [V::zeroed(); ITEMS];
     for j in 0..ITEMS {
-        let index = start + first + j * LANES as usize;
-        if (j as u32 * LANES) < here {
+        let index = start + first + j * ROW as usize;
+        if (j as u32 * ROW) < here {
             keys[j] = keys_in.get(index);
             values[j] = values_in.get(index);
         }
@@ -102,7 +102,7 @@ pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
         // last bucket.
         let last = last_bucket(&buckets, pass);
         let bucket =
-            |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
+            |j: usize, here: u32| if j as u32 * ROW < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
         let memory = RankMemory::cleared::<THREADS>(ranking, false);
         thread::sync_threads();
         // No other block waits for the counts, so the ranking itself counts.
@@ -123,15 +123,15 @@ pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
         }
         thread::sync_threads();
         for j in 0..ITEMS {
-            keys[j] = exchange_keys.get(first + j * LANES as usize);
-            values[j] = exchange_values.get(first + j * LANES as usize);
+            keys[j] = exchange_keys.get(first + j * ROW as usize);
+            values[j] = exchange_values.get(first + j * ROW as usize);
         }
         thread::sync_threads();
         pass += 1;
     }
     for j in 0..ITEMS {
-        let index = start + first + j * LANES as usize;
-        if (j as u32 * LANES) < here {
+        let index = start + first + j * ROW as usize;
+        if (j as u32 * ROW) < here {
             keys_out.set(index, keys[j]);
             values_out.set(index, values[j]);
         }

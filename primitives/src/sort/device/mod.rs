@@ -7,3 +7,4 @@ pub(crate) mod kernel;
 pub(crate) mod pack;
 pub(crate) mod rows;
 pub(crate) mod shape;
+mod tile;

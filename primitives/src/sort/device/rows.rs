@@ -5,10 +5,9 @@
 
 use super::block::{BlockItems, block_shared, sort_items};
 use super::digits::Digits;
-use super::kernel::{
-    HISTOGRAM_THREADS, HISTOGRAM_TILE, PARTS, Place, Tile, count_digits, distribute_tile, pass_shared, take_tile,
-};
+use super::kernel::{HISTOGRAM_THREADS, HISTOGRAM_TILE, PARTS, count_digits, pass_shared, take_tile};
 use super::shape::{BLOCK_THREADS, block_items};
+use super::tile::{Place, Tile, distribute_tile};
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Scope, thread};
 use crate::block::radix::RADIX;
@@ -16,6 +15,7 @@ use crate::block::warp;
 use crate::buckets::Buckets;
 use crate::form::{Param, kernel};
 use crate::monoid::Sum;
+use crate::pairs::PairsMut;
 use crate::sort::RadixCode;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -204,8 +204,10 @@ pub unsafe fn row_pass<K: RadixCode, V: Pod, const ITEMS: usize>(
     let words = rows.parts as usize * RADIX;
     let tile = Tile {
         keys_in: keys_in.slice(first + start, valid),
-        keys_out: keys_out.slice(first, len),
-        values_out: if size_of::<V>() == 0 { values_out } else { values_out.slice(first, len) },
+        to: PairsMut {
+            keys: keys_out.slice(first, len),
+            values: if size_of::<V>() == 0 { values_out } else { values_out.slice(first, len) },
+        },
         buckets: digits,
         pass,
         place: RowTile {

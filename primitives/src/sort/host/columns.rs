@@ -100,7 +100,7 @@ pub fn by_columns(stream: &Stream, columns: &[SortColumn<'_>]) -> Result<DeviceV
     }
     if let [SortColumn { keys, coding, descending, nulls: None }] = *columns {
         let options = if descending { Options::new().descending() } else { Options::new() };
-        return lowered::argsort(stream, keys, &coding, &options);
+        return lowered::argsort(stream, keys.into(), &coding, &options);
     }
     let mut order = lowered::indices(stream, len)?;
     if len == 0 {
@@ -222,7 +222,7 @@ impl PackedFields {
         });
         let mut sorted = AnyVec::uninit(stream, size, len)?;
         let mut moved = stream.uninit::<u32>(len)?;
-        let from = (codes.as_slice(), order.as_slice().into());
+        let from = (codes.as_slice().into(), order.as_slice().into());
         let to = (sorted.as_mut_slice(), moved.as_mut_slice().into());
         lowered::pairs(stream, from, to, &Coding::of_codes(size), &Options::new().bits(0..self.bits))?;
         Ok(moved)

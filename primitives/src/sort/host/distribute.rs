@@ -11,7 +11,7 @@ use crate::sort::device::instances::sort_digits;
 use crate::sort::device::kernel::{BucketHistogram, HISTOGRAM_TILE, MAX_CHUNK, lookback_len};
 use crate::sort::device::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
+use crate::{DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
@@ -112,7 +112,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
         let kernel = if const { size_of::<K>() <= 8 } && is_small {
             kernel.followed_by(Upcoming::kernel::<SmallPass<K, V, B>>)
         } else {
-            with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), {
+            with_shape!(ITEMS in 25 | 16 | 15 | 13 | 8 | 7 = items::<K, V>(), {
                 kernel.followed_by(Upcoming::kernel::<LargePass<K, V, B, ITEMS>>)
             })
         };
@@ -126,9 +126,8 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
             ($pass:ty) => {{
                 let kernel = <$pass>::new(
                     chunk.from.keys.prefix::<K>(),
-                    to.keys,
                     from.values,
-                    to.values,
+                    to,
                     self.buckets,
                     chunk.pass,
                     chunk.bases,
@@ -142,7 +141,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
         if const { size_of::<K>() <= 8 } && is_small {
             return launch!(SmallPass<K, V, B>);
         }
-        with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
+        with_shape!(ITEMS in 25 | 16 | 15 | 13 | 8 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
     }
 }
 
@@ -152,72 +151,72 @@ pub struct Passes<'a> {
     is_small: bool,
     tile: usize,
     passes: u32,
-    /// The first positions of each bucket, for every pass and then for every chunk.
-    bases: DeviceVec<u64>,
-    lookback: DeviceVec<u32>,
+    /// The first positions of each bucket, for every pass.
+    starts: GlobalMut<u64>,
+    /// Those that each chunk of a pass leaves to the next one.
+    rests: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
     len: usize,
+    /// The memory, which is freed in stream order.
+    _memory: (DeviceVec<u64>, DeviceVec<u32>),
 }
 
 impl<'a> Passes<'a> {
-    /// Counts the buckets of all passes.
-    pub fn count(stream: &Stream, keys: Column, kernels: &'a dyn Kernels, passes: u32) -> Result<Self, Error> {
+    /// Counts the buckets of all passes. Writes where they begin, to `starts` if there is only one pass: see the kernel.
+    pub fn count(
+        stream: &Stream,
+        keys: Column,
+        kernels: &'a dyn Kernels,
+        passes: u32,
+        starts: Option<GlobalMut<u64>>,
+    ) -> Result<Self, Error> {
         let len = keys.len();
         let is_small = kernels.is_small(len);
         let tile = if is_small { SMALL_THREADS as usize * SMALL_ITEMS } else { kernels.tile() };
-        // The bases of each pass, and those that each of its chunks passes on to the next.
         let chunks = len.div_ceil(chunk_len(tile));
         let counts = stream.zero_words(passes as usize * RADIX + 1)?;
-        let mut bases = stream.uninit::<u64>(passes as usize * (chunks + 1) * RADIX)?;
+        let own = if starts.is_some() { 0 } else { passes as usize * RADIX };
+        let mut bases = stream.uninit::<u64>(own + passes as usize * chunks * RADIX)?;
         let words: usize = chunk_lens(len, tile).map(|len| lookback_len(len.div_ceil(tile))).sum();
-        let mut lookback = stream.uninit::<u32>(passes as usize * words)?;
+        let mut memory = stream.uninit::<u32>(passes as usize * words)?;
+        let (all, lookback) = (bases.raw_view_mut(stream)?, memory.raw_view_mut(stream)?);
+        // SAFETY: both parts are in the memory.
+        let (first, rests) = unsafe { (all.slice(0, own), all.slice(own, all.len() - own)) };
+        let starts = starts.unwrap_or(first);
 
         let wave = 2 * stream.device().limits().multiprocessors as usize;
         let tiles = len.div_ceil(HISTOGRAM_TILE);
         // Every block adds its counts to those of all others: two tiles per block, if all blocks have work.
         let blocks = if tiles <= wave { tiles.max(1) } else { (tiles / 2).clamp(wave, 2 * wave) };
-        let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
-        let histogram = Histogram { keys, passes, counts, bases: first, lookback: lookback.raw_view_mut(stream)? };
+        let histogram = Histogram { keys, passes, counts, bases: starts, lookback };
         // SAFETY: the counts are zeros of the stream; `bases` and `lookback` have the lengths that the kernel requires.
         unsafe { kernels.count(stream, histogram, blocks, is_small)? };
-        Ok(Self { kernels, is_small, tile, passes, bases, lookback, len })
-    }
-
-    /// Returns where each bucket ends in the output of a pass. Valid after the pass.
-    pub fn ends(&self, pass: u32) -> Result<DeviceSlice<'_, u64>, Error> {
-        let chunks = self.len.div_ceil(chunk_len(self.tile));
-        let last = self.passes as usize + (pass as usize + 1) * chunks - 1;
-        self.bases.slice(last * RADIX..(last + 1) * RADIX)
+        Ok(Self { kernels, is_small, tile, passes, starts, rests, lookback, len, _memory: (bases, memory) })
     }
 
     /// Distributes all items by one pass.
-    pub fn run(&mut self, stream: &Stream, pass: u32, from: Columns, to: ColumnsMut) -> Result<(), Error> {
-        let all_bases = self.bases.raw_view_mut(stream)?;
-        let all_words = self.lookback.raw_view_mut(stream)?;
-        let passes = self.passes as usize;
-        let words = all_words.len() / passes;
+    pub fn run(&self, stream: &Stream, pass: u32, from: Columns, to: ColumnsMut) -> Result<(), Error> {
+        let words = self.lookback.len() / self.passes as usize;
         let chunks = self.len.div_ceil(chunk_len(self.tile));
         let (mut start, mut word) = (0, pass as usize * words);
-        let mut bases = pass as usize * RADIX;
+        let at = pass as usize * RADIX;
+        // SAFETY: the starts of the pass, which are fewer if there is only one.
+        let mut bases = unsafe { self.starts.slice(at, RADIX.min(self.starts.len() - at)) };
         for (chunk, len) in chunk_lens(self.len, self.tile).enumerate() {
             let tiles = len.div_ceil(self.tile);
-            let next = (passes + pass as usize * chunks + chunk) * RADIX;
+            let next = (pass as usize * chunks + chunk) * RADIX;
             // SAFETY: bases and words lie within the memory that `count` allocated for them; the tiles are of the shape
             // that it chose.
             unsafe {
-                let chunk = Chunk {
-                    from: from.slice(start, len),
-                    to,
-                    pass,
-                    bases: all_bases.slice(bases, RADIX).as_const(),
-                    next_bases: all_bases.slice(next, RADIX),
-                    lookback: all_words.slice(word, lookback_len(tiles)),
-                    tiles,
-                };
+                let next_bases = self.rests.slice(next, RADIX);
+                let lookback = self.lookback.slice(word, lookback_len(tiles));
+                let (from, bases_now) = (from.slice(start, len), bases.as_const());
+                let chunk = Chunk { from, to, pass, bases: bases_now, next_bases, lookback, tiles };
                 self.kernels.pass(stream, chunk, self.is_small)?;
+                bases = next_bases;
             }
             start += len;
             word += lookback_len(tiles);
-            bases = next;
         }
         Ok(())
     }
@@ -232,7 +231,7 @@ pub fn run_passes(
     kernels: &dyn Kernels,
     count: u32,
 ) -> Result<(), Error> {
-    let mut passes = Passes::count(stream, from.keys, kernels, count)?;
+    let passes = Passes::count(stream, from.keys, kernels, count, None)?;
     let mut source = from;
     for pass in 0..count {
         let target = targets[pass as usize % 2];

@@ -8,13 +8,14 @@ use super::rows;
 use crate::compare::HoleOrder;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{self, Counted, Source};
+use crate::host::source::{self, Counted, Elements, Source};
 use crate::key::HoleCode;
 use crate::merge_sort;
 use crate::operator::map;
 use crate::sized;
 use crate::sort::device::instances::sort_digits;
 use crate::sort::{Digits, Options, Side, Sign, U256};
+use crate::transform::InMemory;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut, copy_first};
 use crate::{DeviceVec, Error, Stream, expect_len, permute, transform};
 use std::alloc::Layout;
@@ -32,9 +33,9 @@ pub fn codes(
 ) -> Result<(), Error> {
     let (options, coding) = (Options::new().bits(0..bits), Coding::of_codes(from.0.size()));
     if from.1.size() == 0 {
-        keys(stream, from.0, to.0, &coding, &options)
+        keys(stream, from.0.into(), to.0, &coding, &options)
     } else {
-        pairs(stream, from, to, &coding, &options)
+        pairs(stream, (from.0.into(), from.1.into()), to, &coding, &options)
     }
 }
 
@@ -124,23 +125,31 @@ impl Coding {
 
 pub(crate) fn keys(
     stream: &Stream,
-    from: AnySlice<'_>,
+    from: Elements<'_>,
     to: AnySliceMut<'_>,
     coding: &Coding,
     options: &Options,
 ) -> Result<(), Error> {
     expect_len("the output of a sort", from.len(), to.len())?;
-    sort_to(stream, Columns::keys(stream, from)?, ColumnsMut::keys(stream, to)?, coding, options, None)
+    coding.expect_bits(options)?;
+    let from = InMemory::new(stream, from)?;
+    sort_to(stream, Columns::keys(stream, from.as_slice())?, ColumnsMut::keys(stream, to)?, coding, options, None)
 }
 
 pub(crate) fn pairs(
     stream: &Stream,
-    from: (AnySlice<'_>, AnySlice<'_>),
+    (keys, values): (Elements<'_>, Elements<'_>),
     to: (AnySliceMut<'_>, AnySliceMut<'_>),
     coding: &Coding,
     options: &Options,
 ) -> Result<(), Error> {
-    let (from, to) = operands(stream, from, to)?;
+    // Before anything is written to new memory.
+    expect_len("the values of a sort", keys.len(), values.len())?;
+    expect_len("the output of a sort", keys.len(), to.0.len())?;
+    expect_len("the values' output of a sort", to.0.len(), to.1.len())?;
+    coding.expect_bits(options)?;
+    let (keys, values) = (InMemory::new(stream, keys)?, InMemory::new(stream, values)?);
+    let (from, to) = operands(stream, (keys.as_slice(), values.as_slice()), to)?;
     sort_to(stream, from, to, coding, options, None)
 }
 
@@ -198,7 +207,7 @@ pub(crate) fn indices(stream: &Stream, len: usize) -> Result<DeviceVec<u32>, Err
 
 pub(crate) fn argsort(
     stream: &Stream,
-    keys: AnySlice<'_>,
+    keys: Elements<'_>,
     coding: &Coding,
     options: &Options,
 ) -> Result<DeviceVec<u32>, Error> {
@@ -213,7 +222,7 @@ pub(crate) fn argsort(
 
 pub(crate) fn rank(
     stream: &Stream,
-    keys: AnySlice<'_>,
+    keys: Elements<'_>,
     coding: &Coding,
     options: &Options,
 ) -> Result<DeviceVec<u32>, Error> {

@@ -12,7 +12,7 @@ pub(crate) mod rows;
 
 use super::{Buckets, Digits, RadixCode, RadixKey, Sign, SortBy, bits_of, sign_of};
 use crate::host::repr::expect_repr;
-use crate::host::source::{SliceSource, SliceTarget};
+use crate::host::source::{SliceTarget, Source};
 use crate::key::HoleCode;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 use bytemuck::Pod;
@@ -75,33 +75,48 @@ pub enum Side {
     Second,
 }
 
-/// Sorts keys into another buffer.
+/// Sorts keys into another buffer. Those of a source that is no slice are first written to temporary memory.
+///
+/// ```
+/// use gpu_primitives::operator::map;
+/// use gpu_primitives::sort::{self, Options};
+/// use gpu_primitives::source::map;
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let numbers = stream.upload(&[3i32, -4, 1])?;
+/// let mut sorted = stream.uninit::<i32>(3)?;
+/// let squares = map(&numbers, map!(|x: i32| -> i32 { x * x }));
+/// sort::keys(&stream, squares, &mut sorted, Options::new())?;
+/// assert_eq!(sorted.to_vec(&stream)?, [1, 9, 16]);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::LengthMismatch`], [`Error::BitRange`], [`Error::OutOfMemory`] for the second buffer, or [`Error::TooLong`] for
 /// 2^32 items or more of sizes that are [moved by index](super): nothing is written in these cases. Any launch error.
 pub fn keys<'a, 'b, K: RadixKey>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     output: impl Into<DeviceSliceMut<'b, K>>,
     options: Options,
 ) -> Result<(), Error> {
-    let (input, output) = (input.into_first().lower(), output.into().into());
+    let (input, output) = (input.into_parts()?.elements(), output.into().into());
     let _span = crate::span!(stream, "sort::keys", input.len());
     lowered::keys(stream, input, output, &Coding::of::<K>(), &options)
 }
 
-/// Sorts keys together with their values into other buffers.
+/// Sorts keys together with their values into other buffers. Either of them may be computed: see [`keys`].
 ///
 /// # Errors
 /// Same as [`keys`].
 pub fn pairs<'a, 'b, 'c, 'd, K: RadixKey, V: Pod>(
     stream: &Stream,
-    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     options: Options,
 ) -> Result<(), Error> {
-    let from = (input.0.into_first().lower(), input.1.into_first().lower());
+    let from = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let _span = crate::span!(stream, "sort::pairs", from.0.len());
     let to = (output.0.into().into(), output.1.into().into());
     lowered::pairs(stream, from, to, &Coding::of::<K>(), &options)
@@ -174,10 +189,10 @@ pub fn pairs_double_buffered<'a, 'b, 'c, 'd, K: RadixKey, V: Pod>(
 /// Same as [`keys`], and [`Error::TooLong`] for more than 2^32 keys.
 pub fn argsort<'a, K: RadixKey>(
     stream: &Stream,
-    keys: impl SliceSource<'a, K>,
+    keys: impl Source<'a, K>,
     options: Options,
 ) -> Result<DeviceVec<u32>, Error> {
-    let keys = keys.into_first().lower();
+    let keys = keys.into_parts()?.elements();
     let _span = crate::span!(stream, "sort::argsort", keys.len());
     lowered::argsort(stream, keys, &Coding::of::<K>(), &options)
 }
@@ -200,10 +215,10 @@ pub fn argsort<'a, K: RadixKey>(
 /// Same as [`argsort`].
 pub fn rank<'a, K: RadixKey>(
     stream: &Stream,
-    keys: impl SliceSource<'a, K>,
+    keys: impl Source<'a, K>,
     options: Options,
 ) -> Result<DeviceVec<u32>, Error> {
-    let keys = keys.into_first().lower();
+    let keys = keys.into_parts()?.elements();
     let _span = crate::span!(stream, "sort::rank", keys.len());
     lowered::rank(stream, keys, &Coding::of::<K>(), &options)
 }
@@ -214,12 +229,12 @@ pub fn rank<'a, K: RadixKey>(
 /// Same as [`keys`].
 pub fn keys_by<'a, 'b, K: Pod, B: SortBy<K>>(
     stream: &Stream,
-    input: impl SliceSource<'a, K>,
+    input: impl Source<'a, K>,
     output: impl Into<DeviceSliceMut<'b, K>>,
     by: B,
     options: Options,
 ) -> Result<(), Error> {
-    let (input, output) = (input.into_first().lower(), output.into().into());
+    let (input, output) = (input.into_parts()?.elements(), output.into().into());
     let _span = crate::span!(stream, "sort::keys_by", input.len());
     lowered::keys(stream, input, output, &Coding::by::<K, B>(by), &options)
 }
@@ -230,12 +245,12 @@ pub fn keys_by<'a, 'b, K: Pod, B: SortBy<K>>(
 /// Same as [`keys_by`].
 pub fn pairs_by<'a, 'b, 'c, 'd, K: Pod, V: Pod, B: SortBy<K>>(
     stream: &Stream,
-    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    input: (impl Source<'a, K>, impl Source<'b, V>),
     output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     by: B,
     options: Options,
 ) -> Result<(), Error> {
-    let from = (input.0.into_first().lower(), input.1.into_first().lower());
+    let from = (input.0.into_parts()?.elements(), input.1.into_parts()?.elements());
     let _span = crate::span!(stream, "sort::pairs_by", from.0.len());
     let to = (output.0.into().into(), output.1.into().into());
     lowered::pairs(stream, from, to, &Coding::by::<K, B>(by), &options)
