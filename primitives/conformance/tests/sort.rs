@@ -7,7 +7,7 @@ use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
 use gpu_primitives::operator::{Record, map, sort_by};
 use gpu_primitives::sort::{self, Options, RadixKey, Side, U256};
 use gpu_primitives::source::{at, counted, counting, map};
-use gpu_primitives::{CpuOptions, Device, DeviceValue, DeviceKind, Error, Stream};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, DeviceValue, Error, Stream};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -395,7 +395,8 @@ fn computed_elements(device: &Device) {
             let part = |key: u32| (u64::from(key) >> bits.start) & ((1 << bits.len()) - 1);
             let mut pairs: Vec<(u32, u32)> = host.iter().map(|x| x.wrapping_mul(747_796_405)).zip(5..).collect();
             let (plain_keys, plain_values): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
-            let (plain_keys, plain_values) = (stream.upload(&plain_keys).unwrap(), stream.upload(&plain_values).unwrap());
+            let (plain_keys, plain_values) =
+                (stream.upload(&plain_keys).unwrap(), stream.upload(&plain_values).unwrap());
             let there = n - n / 3;
             let count = DeviceValue::new(&stream, there as u64).unwrap();
             let mut first = pairs[..there].to_vec();
@@ -488,7 +489,12 @@ fn bad_input(device: &Device) {
     assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
     let computed = || map(&keys, map!(|x: u32| -> u32 { x + 1 }));
     assert!(matches!(sort::keys(&stream, computed(), &mut short, Options::new()), Err(Error::LengthMismatch { .. })));
-    let result = sort::pairs(&stream, (&keys, map(&values, map!(|x: u32| -> u32 { x }))), (&mut out, &mut short), Options::new());
+    let result = sort::pairs(
+        &stream,
+        (&keys, map(&values, map!(|x: u32| -> u32 { x }))),
+        (&mut out, &mut short),
+        Options::new(),
+    );
     assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is tested")]
     for bits in [0..33, 5..4, 33..40] {
