@@ -1,18 +1,19 @@
 //! Ranking by buckets: finds the position of each item when the tile is sorted, stably, by a bucket number below 256.
 //!
-//! A half-warp owns `16 * ITEMS` consecutive items, row by row: item `j` of a lane comes before item `j` of the next lane,
-//! and all of row `j` before row `j + 1`. Every half-warp counts its buckets in its own counters. A scan over buckets and
-//! half-warps turns the counts into positions. Then the items of each row take their positions; lanes with equal buckets do
-//! so in lane order.
+//! A group of `ROW` lanes owns `ROW * ITEMS` consecutive items, row by row: item `j` of a lane comes before item `j` of the next
+//! lane, and all of row `j` before row `j + 1`. Every group counts its buckets in its own counters. A scan over buckets and
+//! groups turns the counts into positions. Then the items of each row take their positions; lanes with equal buckets do so in lane
+//! order.
 //!
-//! Rows have 16 lanes, so that one word has room for a position and for a bit of each lane: the lanes of a bucket learn with
-//! one access who they are and where they go.
+//! A group is [half a warp](HALF), whose words have room for a position and for a bit of each lane ([`rank`]), or a whole warp
+//! ([`rank_by_warps`]). Half-warps take fewer accesses per item, and have twice as many counters to add up. So they are for tiles with
+//! many items per thread.
 
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::scan;
-use crate::arch::warp::{self, FULL, LANES};
+use crate::arch::warp::{self, FULL, LANES, warp_id};
 use crate::arch::{Rmw, thread};
 use crate::monoid::Sum;
 use crate::view::Shared;
@@ -20,32 +21,34 @@ use crate::view::Shared;
 /// The number of buckets.
 pub const RADIX: usize = 256;
 
-/// The lanes of a row: half a warp.
-pub const ROW: u32 = LANES / 2;
+/// The lanes of half a warp.
+pub const HALF: u32 = LANES / 2;
 
-/// Returns the position in the tile of this thread's first item. The others follow at a distance of [`ROW`].
+/// Returns the position in the tile of this thread's first item. The others follow at a distance of `ROW`.
 #[inline(always)]
 #[must_use]
-pub fn first_item<const ITEMS: usize>() -> u32 {
+pub fn first_item<const ROW: u32, const ITEMS: usize>() -> u32 {
     let thread = thread::thread_idx_x() as u32;
     thread / ROW * (ROW * ITEMS as u32) + thread % ROW
 }
 
-/// The shared memory of a ranking.
+/// The shared memory of a ranking by groups of `ROW` lanes: [`HALF`] or [`LANES`].
 #[derive(Clone, Copy)]
-pub struct RankMemory {
-    /// Per half-warp and bucket: first a count, then the next free position. While a row is ranked, its lanes that have the bucket
-    /// set their bits in the upper half of the word. A tile has fewer than 65,536 items, so a position needs only the lower half.
+pub struct RankMemory<const ROW: u32> {
+    /// Per group and bucket: first a count, then the next free position. A half-warp also has the bits of its lanes there, in the
+    /// upper half of the word, while it ranks a row. A tile has fewer than 65,536 items, so a position needs only the lower half.
     counters: Shared<u32>,
+    /// Per warp and bucket, if warps are the groups: the lanes of the current row that have the bucket. Zero between rows.
+    peers: Shared<u32>,
     /// One word per warp.
     scratch: Shared<u32>,
 }
 
-impl RankMemory {
+impl<const ROW: u32> RankMemory<ROW> {
     /// Returns the number of words that a block of `threads` threads needs.
     #[must_use]
     pub const fn words(threads: u32) -> usize {
-        (threads / ROW) as usize * RADIX + (threads / LANES) as usize
+        (threads / HALF) as usize * RADIX + (threads / LANES) as usize
     }
 
     /// Zeroes the memory in `words` and returns it. A barrier must follow. If `any_order` is set, zeroes only what
@@ -57,16 +60,21 @@ impl RankMemory {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn cleared<const THREADS: u32>(words: Shared<u32>, any_order: bool) -> Self {
         let counters = (THREADS / ROW) as usize * RADIX;
-        let end = if any_order { RADIX } else { counters };
+        let all = (THREADS / HALF) as usize * RADIX;
+        let end = if any_order { RADIX } else { all };
         let mut i = thread::thread_idx_x() as usize;
         while i < end {
             words.set(i, 0);
             i += THREADS as usize;
         }
-        Self { counters: words.slice(0, counters), scratch: words.slice(counters, (THREADS / LANES) as usize) }
+        Self {
+            counters: words.slice(0, counters),
+            peers: words.slice(counters, all - counters),
+            scratch: words.slice(all, (THREADS / LANES) as usize),
+        }
     }
 
-    /// Returns this half-warp's counter of a bucket: after [`place`] and before [`rank`], the first position of its items.
+    /// Returns the group's counter of a bucket: after [`place`], and before positions are taken, the first position of its items.
     ///
     /// # Safety
     /// The bucket is below [`RADIX`].
@@ -76,7 +84,7 @@ impl RankMemory {
         self.own().get(bucket as usize) as usize
     }
 
-    /// Returns the counters of this half-warp.
+    /// Returns the counters of this thread's group.
     ///
     /// # Safety
     /// The thread is in the block that the memory was made for.
@@ -86,7 +94,7 @@ impl RankMemory {
     }
 }
 
-/// Counts the buckets of this half-warp's items in its own counters. A barrier must follow.
+/// Counts the buckets of the group's items in its own counters. A barrier must follow.
 ///
 /// `bucket` returns the bucket of the lane's item in a row. Computing it again costs less than keeping it in registers.
 ///
@@ -94,7 +102,7 @@ impl RankMemory {
 /// All threads of the block must call this; buckets are below [`RADIX`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn count<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) {
+pub unsafe fn count<const ROW: u32, const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory<ROW>) {
     let mine = memory.own();
     for j in 0..ITEMS {
         mine.atomic_add(bucket(j) as usize, 1);
@@ -110,7 +118,7 @@ pub struct BucketCount {
     pub before: u32,
 }
 
-/// Turns the counts of all half-warps into the first position of each bucket and half-warp in the sorted tile. A barrier must
+/// Turns the counts of all groups into the first position of each bucket and group in the sorted tile. A barrier must
 /// follow.
 ///
 /// Thread `b < 256` calls `publish` with the tile's count of bucket `b`, before anything waits.
@@ -119,7 +127,10 @@ pub struct BucketCount {
 /// All threads of the block, at least 256, must call this, after [`count`] and a barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce(u32)) -> BucketCount {
+pub unsafe fn place<const THREADS: u32, const ROW: u32>(
+    memory: RankMemory<ROW>,
+    publish: impl FnOnce(u32),
+) -> BucketCount {
     let bucket = thread::thread_idx_x() as usize;
     let mut count = 0;
     if bucket < RADIX {
@@ -142,28 +153,27 @@ pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce
 }
 
 /// Returns the position of each item in the sorted tile. If the counters are zero, returns its position among the items
-/// of its bucket in its half-warp instead, and counts them.
+/// of its bucket in its group instead, and counts them.
 ///
 /// Per row, the lanes of a bucket set their bits in the half-warp's word of the bucket. Each of them then reads who they are, and
-/// the position of the first one. The last one stores the position that follows. With warps for rows, positions did not fit in the
-/// word: the lanes needed a second word, an atomic addition and a shuffle.
+/// the position of the first one. The last one stores the position that follows.
 ///
 /// # Safety
 /// All threads of the block must call this: either after [`place`] and a barrier, with the same buckets as [`count`],
 /// or with zeroed memory. The tile has fewer than 65,536 items.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) -> Ranks<ITEMS> {
+pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory<HALF>) -> Ranks<ITEMS> {
     let words = memory.own();
-    let own_bit = 1 << (ROW + thread::thread_idx_x() as u32 % ROW);
-    let lower_bits = (own_bit - 1) & FULL << ROW;
+    let own_bit = 1 << (HALF + thread::thread_idx_x() as u32 % HALF);
+    let lower_bits = (own_bit - 1) & FULL << HALF;
     let mut ranks = Ranks { pairs: [0; ITEMS] };
     for j in 0..ITEMS {
         let bucket = bucket(j) as usize;
         words.atomic_rmw(Rmw::Or, bucket, own_bit);
         warp::sync_warp(FULL);
         let word = words.atomic_load(bucket);
-        let place = (word & !(FULL << ROW)) + (word & lower_bits).count_ones();
+        let place = (word & !(FULL << HALF)) + (word & lower_bits).count_ones();
         ranks.add(j, place);
         // All lanes must have read the word.
         warp::sync_warp(FULL);
@@ -171,6 +181,45 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
             words.atomic_store(bucket, place + 1);
         }
         // The next row must see the bits cleared and the position advanced.
+        warp::sync_warp(FULL);
+    }
+    ranks
+}
+
+/// [`rank`] for groups that are whole warps: the positions are in other words than the bits.
+///
+/// Per row, the lanes of a bucket find each other by setting their bits in one word. The highest of these lanes takes positions for
+/// all of them from the warp's counter.
+///
+/// # Safety
+/// As for [`rank`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn rank_by_warps<const ITEMS: usize>(
+    bucket: impl Fn(usize) -> u32,
+    memory: RankMemory<LANES>,
+) -> Ranks<ITEMS> {
+    let places = memory.own();
+    let peers = memory.peers.slice(warp_id() as usize * RADIX, RADIX);
+    let mut ranks = Ranks { pairs: [0; ITEMS] };
+    for j in 0..ITEMS {
+        let bucket = bucket(j) as usize;
+        peers.atomic_rmw(Rmw::Or, bucket, warp::lane_mask_eq());
+        warp::sync_warp(FULL);
+        let same = peers.atomic_load(bucket);
+        let leader = 31 - same.leading_zeros();
+        let before = (same & warp::lane_mask_lt()).count_ones();
+        let mut place = 0;
+        if same & warp::lane_mask_gt() == 0 {
+            // The leader is the last of its peers, so it counts them all.
+            place = places.atomic_add(bucket, before + 1);
+        }
+        ranks.add(j, warp::shuffle_idx(FULL, place, leader) + before);
+        // All lanes took part in the shuffle, so all have read the word by now.
+        if same & warp::lane_mask_gt() == 0 {
+            peers.atomic_store(bucket, 0);
+        }
+        // The next row must see the word zeroed and the counter advanced.
         warp::sync_warp(FULL);
     }
     ranks
@@ -189,9 +238,9 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
 /// has [`RADIX`] words outside of this memory. The tile has fewer than 65,536 items.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn rank_in_any_order<const THREADS: u32, const ITEMS: usize>(
+pub unsafe fn rank_in_any_order<const THREADS: u32, const ROW: u32, const ITEMS: usize>(
     bucket: impl Fn(usize) -> u32,
-    memory: RankMemory,
+    memory: RankMemory<ROW>,
     firsts: Shared<u32>,
     publish: impl FnOnce(u32),
 ) -> (Ranks<ITEMS>, BucketCount) {

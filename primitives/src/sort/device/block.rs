@@ -5,8 +5,9 @@
 
 use super::kernel::max;
 use super::tile::in_tile;
+use crate::arch::warp::LANES;
 use crate::arch::{opaque, thread};
-use crate::block::radix::{self, ROW, RankMemory};
+use crate::block::radix::{self, RankMemory};
 use crate::buckets::{Buckets, bucket_of, last_bucket};
 use crate::form::kernel;
 use crate::input::Prefix;
@@ -18,7 +19,7 @@ use bytemuck::Pod;
 pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
     let tile = threads as usize * items;
     let exchange = shared_bytes::<K>(tile) + shared_bytes::<V>(tile);
-    max(exchange, shared_bytes::<u32>(RankMemory::words(threads)))
+    max(exchange, shared_bytes::<u32>(RankMemory::<LANES>::words(threads)))
 }
 
 /// Sorts chunks of `THREADS * ITEMS` items, one block each; the last chunk may be shorter. All passes run in registers
@@ -83,15 +84,15 @@ pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
     let mut memory = SharedMemory::new();
     let exchange_keys = memory.take::<K>(tile_len);
     let exchange_values = memory.take::<V>(tile_len);
-    let ranking = SharedMemory::new().take::<u32>(RankMemory::words(THREADS));
+    let ranking = SharedMemory::new().take::<u32>(RankMemory::<LANES>::words(THREADS));
 
-    let first = radix::first_item::<ITEMS>() as usize;
+    let first = radix::first_item::<LANES, ITEMS>() as usize;
     let here = len.saturating_sub(first) as u32;
     let mut keys = [K::zeroed(); ITEMS];
     let mut values = [V::zeroed(); ITEMS];
     for j in 0..ITEMS {
-        let index = start + first + j * ROW as usize;
-        if (j as u32 * ROW) < here {
+        let index = start + first + j * LANES as usize;
+        if (j as u32 * LANES) < here {
             keys[j] = keys_in.get(index);
             values[j] = values_in.get(index);
         }
@@ -102,14 +103,14 @@ pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
         // last bucket.
         let last = last_bucket(&buckets, pass);
         let bucket =
-            |j: usize, here: u32| if j as u32 * ROW < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
-        let memory = RankMemory::cleared::<THREADS>(ranking, false);
+            |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
+        let memory = RankMemory::<LANES>::cleared::<THREADS>(ranking, false);
         thread::sync_threads();
         // No other block waits for the counts, so the ranking itself counts.
         let now = opaque(here);
-        let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), memory);
+        let ranks = radix::rank_by_warps::<ITEMS>(|j| bucket(j, now), memory);
         thread::sync_threads();
-        radix::place::<THREADS>(memory, |_| ());
+        radix::place::<THREADS, LANES>(memory, |_| ());
         thread::sync_threads();
         let now = opaque(here);
         let mut places = [0; ITEMS];
@@ -123,15 +124,15 @@ pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
         }
         thread::sync_threads();
         for j in 0..ITEMS {
-            keys[j] = exchange_keys.get(first + j * ROW as usize);
-            values[j] = exchange_values.get(first + j * ROW as usize);
+            keys[j] = exchange_keys.get(first + j * LANES as usize);
+            values[j] = exchange_values.get(first + j * LANES as usize);
         }
         thread::sync_threads();
         pass += 1;
     }
     for j in 0..ITEMS {
-        let index = start + first + j * ROW as usize;
-        if (j as u32 * ROW) < here {
+        let index = start + first + j * LANES as usize;
+        if (j as u32 * LANES) < here {
             keys_out.set(index, keys[j]);
             values_out.set(index, values[j]);
         }

@@ -6,7 +6,7 @@
 use super::tile::{Place, Tile, distribute_tile};
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Rmw, Scope, opaque, thread};
-use crate::block::radix::{RADIX, RankMemory};
+use crate::block::radix::{HALF, RADIX, RankMemory};
 use crate::block::warp;
 use crate::buckets::{Buckets, bucket_of, last_bucket};
 use crate::form::kernel;
@@ -210,7 +210,9 @@ pub const fn lookback_len(tiles: usize) -> usize {
 pub const fn pass_shared<K, V>(threads: u32, items: usize) -> usize {
     let tile = threads as usize * items;
     let exchange = max(shared_bytes::<K>(tile), shared_bytes::<V>(tile));
-    shared_bytes::<u64>(RADIX) + shared_bytes::<u32>(1) + max(exchange, shared_bytes::<u32>(RankMemory::words(threads)))
+    shared_bytes::<u64>(RADIX)
+        + shared_bytes::<u32>(1)
+        + max(exchange, shared_bytes::<u32>(RankMemory::<HALF>::words(threads)))
 }
 
 pub(super) const fn max(a: usize, b: usize) -> usize {
@@ -300,7 +302,7 @@ pub unsafe fn bucket_pass<
 pub(super) unsafe fn take_tile<const THREADS: u32>(
     lookback: GlobalMut<u32>,
     any_order: bool,
-) -> (Shared<u32>, RankMemory) {
+) -> (Shared<u32>, RankMemory<HALF>) {
     let mut memory = SharedMemory::new();
     memory.take::<u64>(RADIX);
     let ticket = memory.take::<u32>(1);
@@ -308,7 +310,8 @@ pub(super) unsafe fn take_tile<const THREADS: u32>(
         let next = thread::grid_dim_x() as usize * RADIX;
         ticket.set(0, lookback.atomic_add(next, 1, Scope::Gpu, Order::Relaxed));
     }
-    let ranking = RankMemory::cleared::<THREADS>(memory.take::<u32>(RankMemory::words(THREADS)), any_order);
+    let ranking =
+        RankMemory::<HALF>::cleared::<THREADS>(memory.take::<u32>(RankMemory::<HALF>::words(THREADS)), any_order);
     thread::sync_threads();
     (ticket, ranking)
 }

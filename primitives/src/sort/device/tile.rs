@@ -5,7 +5,7 @@
 
 use crate::arch::warp::{FULL, sync_warp};
 use crate::arch::{Order, Scope, opaque, thread};
-use crate::block::radix::{self, PackedBuckets, RADIX, ROW, RankMemory};
+use crate::block::radix::{self, HALF, PackedBuckets, RADIX, RankMemory};
 use crate::buckets::{Buckets, bucket_of, last_bucket};
 use crate::pairs::PairsMut;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory};
@@ -62,7 +62,7 @@ pub(super) struct Tile<K: Pod, V: Pod, B, P> {
     pub pass: u32,
     pub place: P,
     pub lookback: GlobalMut<u32>,
-    pub ranking: RankMemory,
+    pub ranking: RankMemory<HALF>,
 }
 
 /// Distributes the items of a tile, in the way that is the fastest for it.
@@ -95,7 +95,7 @@ pub(super) unsafe fn distribute_tile<
             let mut memory = SharedMemory::new();
             memory.take::<u64>(RADIX);
             memory.take::<u32>(1);
-            RankMemory::cleared::<THREADS>(memory.take::<u32>(RankMemory::words(THREADS)), false);
+            RankMemory::<HALF>::cleared::<THREADS>(memory.take::<u32>(RankMemory::<HALF>::words(THREADS)), false);
             thread::sync_threads();
         }
         distribute::<K, V, B, P, THREADS, ITEMS, false, false>(tile);
@@ -137,11 +137,11 @@ unsafe fn distribute<
     let (ranks, counted) = if ANY_ORDER {
         // The places take only half of their memory.
         let firsts = Places::<IS_WHOLE>::unused();
-        radix::rank_in_any_order::<THREADS, ITEMS>(|j| bucket(j, now), tile.ranking, firsts, publish)
+        radix::rank_in_any_order::<THREADS, HALF, ITEMS>(|j| bucket(j, now), tile.ranking, firsts, publish)
     } else {
-        radix::count::<ITEMS>(|j| bucket(j, now), tile.ranking);
+        radix::count::<HALF, ITEMS>(|j| bucket(j, now), tile.ranking);
         thread::sync_threads();
-        let counted = radix::place::<THREADS>(tile.ranking, publish);
+        let counted = radix::place::<THREADS, HALF>(tile.ranking, publish);
         thread::sync_threads();
         let now = opaque(own.here);
         let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), tile.ranking);
@@ -180,7 +180,7 @@ unsafe fn distribute<
     tile.write_values::<THREADS, ITEMS, IS_WHOLE>(sorted_values, places, valid, buckets);
 }
 
-/// The items of a thread: `first`, `first + ROW`, and so on. Every phase recomputes which of them exist: keeping that from phase
+/// The items of a thread: `first`, `first + HALF`, and so on. Every phase recomputes which of them exist: keeping that from phase
 /// to phase would take a register per item.
 #[derive(Clone, Copy)]
 struct OwnItems<const ITEMS: usize, const IS_WHOLE: bool> {
@@ -198,14 +198,14 @@ impl<const ITEMS: usize, const IS_WHOLE: bool> OwnItems<ITEMS, IS_WHOLE> {
     #[inline(always)]
     fn of(tile_len: usize, len: usize) -> Self {
         let valid = if IS_WHOLE { tile_len as u32 } else { len as u32 };
-        let first = radix::first_item::<ITEMS>();
+        let first = radix::first_item::<HALF, ITEMS>();
         Self { first: first as usize, here: valid.saturating_sub(first), valid, after: tile_len - first as usize }
     }
 
     /// Returns whether item `j` exists. `here` is that of the thread.
     #[inline(always)]
     fn exists(self, j: usize, here: u32) -> bool {
-        IS_WHOLE || j as u32 * ROW < here
+        IS_WHOLE || j as u32 * HALF < here
     }
 
     /// Loads the items that exist. `here` is that of the thread.
@@ -219,7 +219,7 @@ impl<const ITEMS: usize, const IS_WHOLE: bool> OwnItems<ITEMS, IS_WHOLE> {
         let own = items.slice(self.first, if IS_WHOLE { self.after } else { here as usize });
         for j in 0..ITEMS {
             if self.exists(j, here) {
-                loaded[j] = own.get(j * ROW as usize);
+                loaded[j] = own.get(j * HALF as usize);
             }
         }
         loaded
