@@ -47,6 +47,7 @@
 //!
 //! There are no kernels here: everything is made of [`gpu_primitives`]. A table has up to 2^32 - 2 rows.
 
+pub mod agg;
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod column;
