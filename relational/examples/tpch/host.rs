@@ -10,7 +10,7 @@ use tpchgen::generators as tpch;
 
 /// Makes a struct of columns in memory of the host, which is page-locked, so that the device reads it at its full rate.
 macro_rules! table {
-    ($name:ident, $generator:ident, $row:ident { $($field:ident: $type:ty = $value:expr,)+ }) => {
+    ($name:ident, $generator:ident, $row:ident { $($field:ident: $type:ty = $value:expr),+ $(,)? }) => {
         pub struct $name { $(pub $field: PinnedVec<$type>,)+ }
 
         impl $name {
