@@ -36,7 +36,7 @@ const SUBJECT: &str = "gpu-relational";
 const RUNS: (usize, usize) = (9, 3);
 
 /// The number of rows of the table.
-const STEPS: usize = 12;
+const STEPS: usize = 13;
 
 /// The right side of a join has one row for so many of the left side.
 const SMALLER: usize = 8;
@@ -130,9 +130,11 @@ fn joins(session: &Session, n: usize) -> Result<(), Error> {
     let key = |index: usize| u32::of(index as u64, true);
     let (left_host, left) = column(session, n, |i| key(random_below_at(1, right_len, i)))?;
     let (right_host, right) = column(session, right_len, key)?;
-    let joined = time(session, ("inner join, unique keys", ""), n, 44.0, || join::inner(stream, &left, &right))?;
-    expect_pairs(session, "inner join, unique keys", &joined, (&left_host, &right_host), n)?;
-    drop(joined);
+    for (method, parameter) in [(join::Method::Hash, "hash"), (join::Method::Sort, "sort")] {
+        let what = ("inner join, unique keys", parameter);
+        let joined = time(session, what, n, 44.0, || method.inner(stream, &left, &right))?;
+        expect_pairs(session, what.0, &joined, (&left_host, &right_host), n)?;
+    }
 
     // Numbers of rows, as the keys of most tables are.
     let (left_host, left) = column(session, n, |i| random_below_at(2, right_len, i) as u32)?;

@@ -129,7 +129,7 @@ fn the_tables_can_be_had_as_files() {
         ("sorted-array", "4096", 11),
         ("cuckoo", "2^10", 8),
         ("primitives", "1000,1024", 120),
-        ("tables", "1500,2^12", 24),
+        ("tables", "1500,2^12", 26),
     ] {
         let output = run(&[command, "--size", size, "--csv", "numbers.csv", "--out", "report"], &folder);
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));

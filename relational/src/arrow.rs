@@ -1,8 +1,8 @@
 //! Columns from Arrow arrays in host memory, and the other way, also by Arrow's C data interface.
 //!
 //! [`FromArrow`] and [`ToArrow`] convert [`ArrayData`], which is what every array of `arrow-rs` is made of (`array.to_data()`,
-//! `make_array(data)`). [`import`] and [`export`] do the same by the C data interface, which other languages have, too. Needs the
-//! feature `arrow`.
+//! `make_array(data)`). [`import`] and [`export`] do the same by the C data interface, which other languages have, too.
+//! [`import_device`] and [`export_device`] copy nothing: what is on a GPU stays there. Needs the feature `arrow`.
 //!
 //! | column | from arrays of | makes arrays of |
 //! | --- | --- | --- |
@@ -39,8 +39,10 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod device;
 mod interface;
 
+pub use device::{ArrowArray, ArrowDeviceArray, Imported, OnDevice, export_device, import_device};
 pub use interface::{export, import};
 
 use crate::decimals::Digits;
@@ -71,7 +73,11 @@ pub trait ToArrow {
 }
 
 fn wrong_type(array: &ArrayData, allowed: &'static str) -> Error {
-    Error::InvalidOption { what: "the type of an Arrow array", asked: array.data_type().to_string(), allowed }
+    wrong_type_of(array.data_type(), allowed)
+}
+
+fn wrong_type_of(data_type: &DataType, allowed: &'static str) -> Error {
+    Error::InvalidOption { what: "the type of an Arrow array", asked: data_type.to_string(), allowed }
 }
 
 fn invalid(error: &ArrowError) -> Error {
@@ -257,8 +263,8 @@ impl ToArrow for Strings {
 }
 
 /// Returns the scale of decimals, if it is not negative.
-fn scale(array: &ArrayData, scale: i8) -> Result<u8, Error> {
-    u8::try_from(scale).map_err(|_| wrong_type(array, "of a scale that is not negative"))
+fn scale(data_type: &DataType, scale: i8) -> Result<u8, Error> {
+    u8::try_from(scale).map_err(|_| wrong_type_of(data_type, "of a scale that is not negative"))
 }
 
 fn decimals<T: Digits, U: Pod + Into<T>>(
@@ -267,7 +273,7 @@ fn decimals<T: Digits, U: Pod + Into<T>>(
     of_array: i8,
 ) -> Result<Decimals<T>, Error> {
     let numbers: Vec<T> = elements::<U>(array, 0)?.iter().map(|&number| number.into()).collect();
-    Decimals::new(column(stream, array, &numbers)?, scale(array, of_array)?)
+    Decimals::new(column(stream, array, &numbers)?, scale(array.data_type(), of_array)?)
 }
 
 impl FromArrow for Decimals<i64> {
@@ -330,16 +336,32 @@ impl ToArrow for Dates {
     }
 }
 
+macro_rules! units {
+    ($($unit:ident)*) => {
+        impl From<arrow_schema::TimeUnit> for TimeUnit {
+            fn from(unit: arrow_schema::TimeUnit) -> Self {
+                match unit {
+                    $(arrow_schema::TimeUnit::$unit => Self::$unit,)*
+                }
+            }
+        }
+
+        impl From<TimeUnit> for arrow_schema::TimeUnit {
+            fn from(unit: TimeUnit) -> Self {
+                match unit {
+                    $(TimeUnit::$unit => Self::$unit,)*
+                }
+            }
+        }
+    };
+}
+
+units! { Second Millisecond Microsecond Nanosecond }
+
 impl FromArrow for Timestamps {
     fn from_arrow(stream: &Stream, array: &ArrayData) -> Result<Self, Error> {
         let DataType::Timestamp(unit, zone) = array.data_type() else { return Err(wrong_type(array, "Timestamp")) };
-        let unit = match unit {
-            arrow_schema::TimeUnit::Second => TimeUnit::Second,
-            arrow_schema::TimeUnit::Millisecond => TimeUnit::Millisecond,
-            arrow_schema::TimeUnit::Microsecond => TimeUnit::Microsecond,
-            arrow_schema::TimeUnit::Nanosecond => TimeUnit::Nanosecond,
-        };
-        let moments = Timestamps::new(column(stream, array, &elements::<i64>(array, 0)?)?, unit);
+        let moments = Timestamps::new(column(stream, array, &elements::<i64>(array, 0)?)?, (*unit).into());
         Ok(match zone {
             Some(zone) => moments.with_zone(zone),
             None => moments,
@@ -349,12 +371,6 @@ impl FromArrow for Timestamps {
 
 impl ToArrow for Timestamps {
     fn to_arrow(&self, stream: &Stream) -> Result<ArrayData, Error> {
-        let unit = match self.unit() {
-            TimeUnit::Second => arrow_schema::TimeUnit::Second,
-            TimeUnit::Millisecond => arrow_schema::TimeUnit::Millisecond,
-            TimeUnit::Microsecond => arrow_schema::TimeUnit::Microsecond,
-            TimeUnit::Nanosecond => arrow_schema::TimeUnit::Nanosecond,
-        };
-        array(stream, self.numbers(), DataType::Timestamp(unit, self.zone().map(Into::into)))
+        array(stream, self.numbers(), DataType::Timestamp(self.unit().into(), self.zone().map(Into::into)))
     }
 }

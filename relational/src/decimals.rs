@@ -7,7 +7,7 @@ use crate::number::Summable;
 use crate::rows::{Rows, Take};
 use bytemuck::Pod;
 use gpu_primitives::operator::{map, operator, predicate};
-use gpu_primitives::source::{Source, map as mapped, map2};
+use gpu_primitives::source::{Source, map as mapped, map2, map3};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, reduce, transform};
 
 /// The integers of [`Decimals`]: `i64`, for up to 18 digits, and `i128`, for up to 38.
@@ -313,6 +313,87 @@ impl<T: Digits> Decimals<T> {
         Decimals::new(Column::of_parts(products, valid)?.with_zeros(stream)?, self.scale + other.scale)
     }
 
+    /// Returns the quotients of the rows of two columns, with `scale` digits behind the point: exact, then rounded to the nearest, and half
+    /// away from zero. A division by 0 is null.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_relational::Decimals;
+    ///
+    /// let stream = &Device::default()?.stream()?;
+    /// let paid = Decimals::<i64>::upload(stream, ["10.00", "-0.05", "7.00"], 2)?;
+    /// let pieces = Decimals::<i64>::upload(stream, ["3", "10", "0"], 0)?;
+    /// let each = paid.div(stream, &pieces, 2)?;
+    /// assert_eq!(each.to_strings(stream)?, [Some("3.33".into()), Some("-0.01".into()), None]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// It divides bit by bit, and then digit by digit: a column of 128 bits is read and written some ten times.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the columns have different lengths; [`Error::InvalidOption`] if a result does not fit, or the scale is
+    /// beyond 38; [`Error::OutOfMemory`]; any launch error.
+    pub fn div<U: Digits>(&self, stream: &Stream, other: &Decimals<U>, scale: u8) -> Result<Decimals<i128>, Error> {
+        expect_len("decimals beside others", self.len(), other.len())?;
+        expect_scale::<i128>(scale)?;
+        // The upper half of what fits into 64 bits is 0: these bits need no division.
+        let passes = if T::MOST <= 1 << 63 { 2 } else { 4 };
+        let start = map!(shift: u32 = 128 - 32 * passes; |a: i128| -> [u128; 2] { [magnitude(a) << shift, 0] });
+        let mut state = transform::collect(stream, mapped(T::widened(self.numbers.values()), start))?;
+        for _ in 0..passes {
+            let bits = map!(|state: [u128; 2], by: u128| -> [u128; 2] { divided_by_bits(state, by) });
+            state = transform::collect(stream, map2(&state, other.magnitudes(), bits))?;
+        }
+        // How many digits are missing, or too many.
+        let (mut missing, many) = (
+            (u32::from(scale) + u32::from(other.scale)).saturating_sub(self.scale.into()),
+            (u32::from(self.scale)).saturating_sub(u32::from(scale) + u32::from(other.scale)) as u8,
+        );
+        let magnitudes = if many > 0 {
+            // What is left of the division cannot make a half of what is less than that.
+            let quotient = map!(half: u128 = power(many) / 2; |state: [u128; 2]| -> u128 { state[0] + half });
+            let mut quotients = transform::collect(stream, mapped(&state, quotient))?;
+            let mut digits = many;
+            while digits > 0 {
+                let less = map!(by: u64 = power(digits.min(9)) as u64; |x: u128| -> u128 { divided(x, by) });
+                transform::map_in_place(stream, &mut quotients, less)?;
+                digits -= digits.min(9);
+            }
+            quotients
+        } else {
+            while missing > 0 {
+                let append = map!(most: u128 = u128::MAX / 10, digits: u128 = missing.min(4).into(); |state: [u128; 2], by: u128| -> [u128; 2] {
+                    with_digits(state, by, digits, most)
+                });
+                state = transform::collect(stream, map2(&state, other.magnitudes(), append))?;
+                missing -= missing.min(4);
+            }
+            let round = map!(|state: [u128; 2], by: u128| -> u128 {
+                if state[1] << 1 >= by && state[0] + 1 != 0 { state[0] + 1 } else { state[0] }
+            });
+            transform::collect(stream, map2(&state, other.magnitudes(), round))?
+        };
+        drop(state);
+        let is_some = map!(|b: i128| -> u8 { if b != 0 { 1 } else { 0 } });
+        let is_some = transform::collect(stream, mapped(U::widened(other.numbers.values()), is_some))?;
+        let nulls = self.both_valid(stream, other)?;
+        let valid = both_valid(stream, Some(is_some), nulls.as_ref().map(DeviceVec::as_slice))?;
+        let wrong = map!(|x: u128| -> u8 { if x >> 127 != 0 { 1 } else { 0 } });
+        expect_none(stream, mapped(&magnitudes, wrong), valid.as_ref().map(DeviceVec::as_slice), FITS_128)?;
+        let with_sign = map!(|x: u128, a: i128, b: i128| -> i128 {
+            let sign = (a ^ b) >> 127;
+            (x as i128 ^ sign) - sign
+        });
+        let (a, b) = (T::widened(self.numbers.values()), U::widened(other.numbers.values()));
+        let quotients = transform::collect(stream, map3(&magnitudes, a, b, with_sign))?;
+        Decimals::new(Column::of_parts(quotients, valid)?.with_zeros(stream)?, scale)
+    }
+
+    /// Returns how far the integers are from 0.
+    fn magnitudes(&self) -> impl Source<'_, u128> + Copy {
+        mapped(T::widened(self.numbers.values()), map!(|x: i128| -> u128 { magnitude(x) }))
+    }
+
     /// Returns the decimals as floats: the integer, rounded, by the power of ten.
     ///
     /// # Errors
@@ -474,6 +555,47 @@ fn divided(x: u128, by: u64) -> u128 {
         rest = part % by;
     }
     quotient
+}
+
+/// Divides 32 more bits: the upper ones of the first number, which the bits of the quotient follow. The second number is the rest so far.
+#[operator]
+fn divided_by_bits(state: [u128; 2], by: u128) -> [u128; 2] {
+    let mut quotient = state[0];
+    let mut rest = state[1];
+    for _bit in 0..32 {
+        let next = (rest << 1) | (quotient >> 127);
+        let fits = next >= by;
+        rest = if fits { next - by } else { next };
+        quotient = (quotient << 1) | (if fits { 1u128 } else { 0u128 });
+    }
+    [quotient, rest]
+}
+
+/// Appends up to four decimal digits to a quotient, and returns what is left. A quotient that does not fit becomes the greatest number.
+#[operator]
+fn with_digits(state: [u128; 2], by: u128, digits: u128, most: u128) -> [u128; 2] {
+    let mut quotient = state[0];
+    let mut rest = state[1];
+    for digit in 0..4 {
+        // Ten times the rest: twice, twice again, once more, twice again. Each time it is less than twice the divisor.
+        let mut next = rest << 1;
+        let mut count = if next >= by { 1u128 } else { 0u128 };
+        next = if next >= by { next - by } else { next };
+        next = next << 1;
+        count = (count << 1) + (if next >= by { 1u128 } else { 0u128 });
+        next = if next >= by { next - by } else { next };
+        next = next + rest;
+        count = count + (if next >= by { 1u128 } else { 0u128 });
+        next = if next >= by { next - by } else { next };
+        next = next << 1;
+        count = (count << 1) + (if next >= by { 1u128 } else { 0u128 });
+        next = if next >= by { next - by } else { next };
+        let is_missing = (digit as u128) < digits;
+        let appended = if quotient >= most { !0u128 } else { quotient * 10 + count };
+        quotient = if is_missing { appended } else { quotient };
+        rest = if is_missing { next } else { rest };
+    }
+    [quotient, rest]
 }
 
 /// Reads a decimal.

@@ -1,16 +1,17 @@
 //! Groups: rows with equal keys, and what their columns add up to.
 
 use crate::Column;
+use crate::agg::{self, Aggregates, Shared, Totals};
 use crate::column::expect_len;
 use crate::key::{Codes, Key, Keys, Numbers, Sorted, run_offsets};
-use crate::number::{Aggregate, Amount, Number, NumberedRows, SortedRows, Summable, if_valid, number_of};
+use crate::number::{Aggregate, Amount, NumberedRows, SortedRows, Summable, if_valid, number_of};
 use crate::rows::{Rows, Take, expect_rows};
 use bytemuck::Pod;
 use gpu_primitives::operator::{map, predicate};
 use gpu_primitives::scan::{self, Monoid, Sum};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::source::{at, counting, map as mapped, map2, map3};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, reduce, select, transform};
+use gpu_primitives::source::{at, counting, map as mapped, map2};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, select, transform};
 use std::sync::OnceLock;
 
 /// Rows in groups. Groups are in ascending order of their keys, and the rows of a group in that of their positions.
@@ -147,12 +148,36 @@ impl Groups {
         Rows::new(crate::join::rows_or_none(stream, self.order(stream)?, &last)?)
     }
 
+    /// Computes several [aggregates](crate::agg) in one call: a tuple of columns for a tuple of aggregates. What they have in common is
+    /// done once.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_relational::agg::{count, first, sum};
+    /// use gpu_relational::{Column, group_by};
+    ///
+    /// let stream = &Device::default()?.stream()?;
+    /// let (shop, sales) = (Column::upload(stream, b"baab")?, Column::upload(stream, &[1i32, 2, 3, 4])?);
+    /// let (shop, total, number) = group_by(stream, &shop)?.agg(stream, (first(&shop), sum(&sales), count()))?;
+    /// assert_eq!(shop.to_vec(stream)?, b"ab");
+    /// assert_eq!(total.to_vec(stream)?, [5i64, 5]);
+    /// assert_eq!(number.to_vec(stream)?, [2u64, 2]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the methods that have the names of the aggregates.
+    pub fn agg<A: Aggregates>(&self, stream: &Stream, aggregates: A) -> Result<A::Columns, Error> {
+        let shared = Shared::new(self, &aggregates);
+        aggregates.compute(stream, &shared)
+    }
+
     /// Returns the number of rows of each group.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; any launch error.
     pub fn count(&self, stream: &Stream) -> Result<Column<u64>, Error> {
-        count(stream, self.offsets())
+        self.agg(stream, agg::count())
     }
 
     /// Returns the number of elements of each group that are not null.
@@ -160,15 +185,7 @@ impl Groups {
     /// # Errors
     /// [`Error::LengthMismatch`] if the column does not have as many rows as were grouped; same as [`count`](Self::count).
     pub fn count_valid<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
-        expect_len("a column of grouped rows", self.rows, column.len())?;
-        match (&self.members, column.valid()) {
-            (_, None) => self.count(stream),
-            (Members::Numbered(numbered), Some(valid)) => {
-                let counts = numbered.count(stream, valid)?;
-                Column::compute(stream, mapped(&counts, map!(|count: u32| -> u64 { count as u64 })))
-            }
-            _ => count(stream, self.present(stream, column)?.sorted().offsets),
-        }
+        self.agg(stream, agg::count_valid(column))
     }
 
     /// Returns the sum of each group; null where there are no elements but nulls. Those of integers are [exact](Summable), and waited for if
@@ -177,13 +194,7 @@ impl Groups {
     /// # Errors
     /// [`Error::InvalidOption`] if a sum of integers of 128 bits does not fit; same as [`count_valid`](Self::count_valid).
     pub fn sum<'a, A: Amount<'a>>(&self, stream: &Stream, column: A) -> Result<A::Sums, Error> {
-        let elements = column.elements();
-        if let Some((sums, _)) = self.sums_by_number(stream, elements)? {
-            return column.sums(sums);
-        }
-        let present = self.present(stream, elements)?;
-        let sums = A::Element::sums(stream, elements.values(), present.sorted())?;
-        column.sums(present.column(stream, sums)?)
+        self.agg(stream, agg::sum(column))
     }
 
     /// Returns the mean of each group: its sum, divided by the number of elements. Null where there are no elements but nulls.
@@ -193,22 +204,7 @@ impl Groups {
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
     pub fn mean<'a, A: Amount<'a>>(&self, stream: &Stream, column: A) -> Result<Column<f64>, Error> {
-        let elements = column.elements();
-        if let Some((sums, counts)) = self.sums_by_number(stream, elements)? {
-            let (sums, valid) = sums.into_parts();
-            let totals = <A::Element as Summable>::Sum::to_floats(stream, sums.as_slice())?;
-            let mean = map!(unit: f64 = column.unit(); |total: f64, count: u32| -> f64 {
-                if count > 0 { total / count as f64 / unit } else { 0.0 }
-            });
-            return Column::of_parts(transform::collect(stream, map2(&totals, &counts, mean))?, valid);
-        }
-        let present = self.present(stream, elements)?;
-        let (starts, ends) = present.bounds()?;
-        let totals = A::Element::totals(stream, elements.values(), present.sorted())?;
-        let mean = map!(unit: f64 = column.unit(); |total: f64, start: u32, end: u32| -> f64 {
-            total / (end - start) as f64 / unit
-        });
-        present.column(stream, transform::collect(stream, map3(&totals, starts, ends, mean))?)
+        self.agg(stream, agg::mean(column))
     }
 
     /// Returns the variance of each group: of the elements as a sample, or as the whole (`sample` is 1 or 0). Null where there are no more
@@ -217,16 +213,7 @@ impl Groups {
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
     pub fn variance<'a, A: Amount<'a>>(&self, stream: &Stream, column: A, sample: bool) -> Result<Column<f64>, Error> {
-        let elements = column.elements();
-        let present = self.present(stream, elements)?;
-        let moments = A::Element::moments(stream, elements.values(), present.sorted())?;
-        let (less, unit) = (f64::from(u8::from(sample)), column.unit());
-        let variance = map!(less: f64 = less, unit: f64 = unit; |moments: [f64; 3]| -> f64 {
-            if moments[0] > less { moments[2] / (moments[0] - less) / unit / unit } else { 0.0 }
-        });
-        let enough = map!(less: f64 = less; |moments: [f64; 3]| -> u8 { if moments[0] > less { 1 } else { 0 } });
-        let values = transform::collect(stream, mapped(&moments, variance))?;
-        Column::with_valid(values, transform::collect(stream, mapped(&moments, enough))?)
+        self.agg(stream, agg::variance(column, sample))
     }
 
     /// Returns the smallest element of each group; null where there are no elements but nulls. NaN is the greatest, as it is in a
@@ -235,7 +222,7 @@ impl Groups {
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
     pub fn min<'a, A: Aggregate<'a>>(&self, stream: &Stream, column: A) -> Result<A::Same, Error> {
-        Ok(column.same(self.fold(stream, column.elements(), A::Element::least())?))
+        self.agg(stream, agg::min(column))
     }
 
     /// Returns the largest element of each group; null where there are no elements but nulls. NaN is the greatest, as it is in a
@@ -244,7 +231,7 @@ impl Groups {
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
     pub fn max<'a, A: Aggregate<'a>>(&self, stream: &Stream, column: A) -> Result<A::Same, Error> {
-        Ok(column.same(self.fold(stream, column.elements(), A::Element::greatest())?))
+        self.agg(stream, agg::max(column))
     }
 
     /// Returns the combination of each group by any [operation](Monoid), in the order of the rows; null where there are no elements but
@@ -258,11 +245,7 @@ impl Groups {
         column: &Column<T>,
         operation: impl Monoid<T>,
     ) -> Result<Column<T>, Error> {
-        let present = self.present(stream, column)?;
-        let mut totals = stream.uninit::<T>(self.len())?;
-        let SortedRows { order, offsets } = present.sorted();
-        reduce::segmented(stream, at(column, order), offsets, &mut totals, operation)?;
-        present.column(stream, totals)
+        self.agg(stream, agg::fold(column, operation))
     }
 
     /// Returns how many different elements each group has, without nulls. Waits twice.
@@ -270,6 +253,34 @@ impl Groups {
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
     pub fn count_distinct<T: Key>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
+        self.agg(stream, agg::count_distinct(column))
+    }
+
+    pub(crate) fn count_rows(&self, stream: &Stream) -> Result<Column<u64>, Error> {
+        count(stream, self.offsets())
+    }
+
+    /// Counts the elements that are not null, if this needs no order of the rows.
+    pub(crate) fn counts_by_number<T: Pod>(
+        &self,
+        stream: &Stream,
+        column: &Column<T>,
+    ) -> Result<Option<Column<u64>>, Error> {
+        match (&self.members, column.valid()) {
+            (_, None) => self.count_rows(stream).map(Some),
+            (Members::Numbered(numbered), Some(valid)) => {
+                let counts = numbered.count(stream, valid)?;
+                Column::compute(stream, mapped(&counts, map!(|count: u32| -> u64 { count as u64 }))).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn count_distinct_elements<T: Key>(
+        &self,
+        stream: &Stream,
+        column: &Column<T>,
+    ) -> Result<Column<u64>, Error> {
         expect_len("a column of grouped rows", self.rows, column.len())?;
         let (group, rows) = (self.group_of_rows(stream)?, Rows::valid(stream, column)?);
         let pairs = distinct(stream, rows.on((&group, column)))?;
@@ -279,6 +290,16 @@ impl Groups {
             histogram::bincount(stream, pairs.of(&groups), &mut counts)?;
         }
         Column::new(counts)
+    }
+
+    /// Returns the number of rows that were grouped.
+    pub(crate) fn table_len(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns whether some aggregates need no order of the rows.
+    pub(crate) fn is_numbered(&self) -> bool {
+        matches!(self.members, Members::Numbered(_))
     }
 
     /// Returns for each row what its group has: a column, or rows, or a tuple of these, of which element `i` is that of group `i`.
@@ -342,11 +363,11 @@ impl Groups {
         self.offsets.as_slice()
     }
 
-    /// Returns the rows that are not null in a column, group after group.
-    fn present<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Present<'_>, Error> {
+    /// Leaves the rows out that are null in a column.
+    pub(crate) fn present<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Present, Error> {
         expect_len("a column of grouped rows", self.rows, column.len())?;
+        let Some(valid) = column.valid() else { return Ok(Present(None)) };
         let all = self.order(stream)?;
-        let Some(valid) = column.valid() else { return Ok(Present { groups: self, all, own: None }) };
         let present = transform::collect(stream, at(valid, all))?;
         // What follows the last group is read, too.
         let mut order = stream.zeroed::<u32>(self.rows)?;
@@ -356,15 +377,15 @@ impl Groups {
         let one = map!(|valid: u8| -> u32 { if valid != 0 { 1 } else { 0 } });
         scan::inclusive(stream, mapped(&present, one), before.slice_mut(1..)?, Sum)?;
         let offsets = transform::collect(stream, at(&before, &self.offsets))?;
-        Ok(Present { groups: self, all, own: Some((order, offsets)) })
+        Ok(Present(Some((order, offsets))))
     }
 
     /// Returns the sum of each group, and how many elements it has that are not null, if this needs no order of the rows.
-    fn sums_by_number<T: Summable>(
+    pub(crate) fn sums_by_number<T: Summable>(
         &self,
         stream: &Stream,
         column: &Column<T>,
-    ) -> Result<Option<SumsAndCounts<T>>, Error> {
+    ) -> Result<Option<Totals<T>>, Error> {
         let Members::Numbered(numbered) = &self.members else { return Ok(None) };
         expect_len("a column of grouped rows", self.rows, column.len())?;
         let rows = NumberedRows {
@@ -377,18 +398,15 @@ impl Groups {
         let Some(valid) = column.valid() else {
             let (starts, ends) = (self.offsets.slice(..self.len())?, self.offsets.slice(1..)?);
             let counts = map2(starts, ends, map!(|start: u32, end: u32| -> u32 { end - start }));
-            return Ok(Some((Column::new(sums)?, transform::collect(stream, counts)?)));
+            return Ok(Some(Totals { sums, valid: None, counts: transform::collect(stream, counts)? }));
         };
         let counts = numbered.count(stream, valid)?;
         let is_some = map!(|count: u32| -> u8 { if count > 0 { 1 } else { 0 } });
         let is_some = transform::collect(stream, mapped(&counts, is_some))?;
         // The sum of no elements is zero.
-        Ok(Some((Column::with_valid(sums, is_some)?, counts)))
+        Ok(Some(Totals { sums, valid: Some(is_some), counts }))
     }
 }
-
-/// The sums of groups, and how many elements of each were added up.
-type SumsAndCounts<T> = (Column<<T as Summable>::Sum>, DeviceVec<u32>);
 
 impl Numbered {
     /// Returns the rows, group after group.
@@ -417,36 +435,29 @@ impl Numbered {
     }
 }
 
-/// The rows that are not null in a column, group after group.
-struct Present<'a> {
-    groups: &'a Groups,
-    /// The order of all rows.
-    all: DeviceSlice<'a, u32>,
-    /// The order and the offsets, if they are not those of the groups.
-    own: Option<(DeviceVec<u32>, DeviceVec<u32>)>,
-}
+/// The rows that are not null in a column, group after group: their order and offsets, if these are not those of the groups.
+pub(crate) struct Present(Option<(DeviceVec<u32>, DeviceVec<u32>)>);
 
-impl Present<'_> {
-    fn sorted(&self) -> SortedRows<'_> {
-        match &self.own {
+impl Present {
+    pub fn sorted<'a>(&'a self, groups: &'a Groups, stream: &Stream) -> Result<SortedRows<'a>, Error> {
+        Ok(match &self.0 {
             Some((order, offsets)) => SortedRows { order: order.as_slice(), offsets: offsets.as_slice() },
-            None => SortedRows { order: self.all, offsets: self.groups.offsets() },
-        }
+            None => SortedRows { order: groups.order(stream)?, offsets: groups.offsets() },
+        })
     }
 
-    /// Returns where the elements of each group begin and end.
-    fn bounds(&self) -> Result<(DeviceSlice<'_, u32>, DeviceSlice<'_, u32>), Error> {
-        let offsets = self.sorted().offsets;
-        Ok((offsets.slice(..offsets.len() - 1)?, offsets.slice(1..)?))
+    /// Returns how many there are in each group.
+    pub fn count(&self, groups: &Groups, stream: &Stream) -> Result<Column<u64>, Error> {
+        count(stream, self.sorted(groups, stream)?.offsets)
     }
 
     /// Returns a column of totals: null, above a zero, where there are no elements.
-    fn column<T: Pod>(&self, stream: &Stream, totals: DeviceVec<T>) -> Result<Column<T>, Error> {
+    pub fn column<T: Pod>(&self, groups: &Groups, stream: &Stream, totals: DeviceVec<T>) -> Result<Column<T>, Error> {
         // Only the group of a table without rows is empty.
-        if self.own.is_none() && self.groups.rows > 0 {
+        if self.0.is_none() && groups.rows > 0 {
             return Column::new(totals);
         }
-        let (starts, ends) = self.bounds()?;
+        let (starts, ends) = self.sorted(groups, stream)?.bounds()?;
         let is_some = map!(|start: u32, end: u32| -> u8 { if start < end { 1 } else { 0 } });
         let valid = transform::collect(stream, map2(starts, ends, is_some))?;
         Column::with_valid(totals, valid)?.with_zeros(stream)

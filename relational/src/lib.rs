@@ -35,8 +35,8 @@
 //! | keep rows by a condition | [`filter`], [`Rows::filter`] |
 //! | get columns at rows | [`Rows::take`], [`Rows::of`] |
 //! | compute a column | [`Column::compute`] |
-//! | join | [`join::inner`], [`left`](join::left), [`full`](join::full), [`semi`](join::semi), [`anti`](join::anti), [`as_of`](join::as_of) |
-//! | group | [`group_by`], then [`Groups::sum`] and the like, [`Groups::spread`]; [`distinct`] |
+//! | join | [`join::inner`], [`left`](join::left), [`full`](join::full), [`semi`](join::semi), [`anti`](join::anti), [`as_of`](join::as_of); [`join::Method`] chooses hash or sort |
+//! | group | [`group_by`], then [`Groups::sum`] and the like, [`Groups::spread`], several at once by [`Groups::agg`]; [`distinct`] |
 //! | sort | [`sort_by`], [`top_k`], with [`asc`] and [`desc`] |
 //! | say that a key is in a small range | [`narrow`] |
 //! | number rows in partitions | [`Window`] |
@@ -45,8 +45,9 @@
 //!
 //! With the feature `arrow`, columns come from Arrow arrays, and become such: see the module `arrow`.
 //!
-//! There are no kernels here: everything is made of [`gpu_primitives`]. A table has up to 2^32 - 2 rows.
+//! There are no kernels here: everything is made of [`gpu_primitives`], and of the hash table [`gpu_cuckoo`]. A table has up to 2^32 - 2 rows.
 
+pub mod agg;
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod column;

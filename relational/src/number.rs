@@ -63,6 +63,10 @@ pub trait Summable: Number {
         sorted: SortedRows<'_>,
     ) -> Result<DeviceVec<Self::Sum>, Error>;
 
+    /// Whether [`sums_by_number`](Self::sums_by_number) returns sums.
+    #[doc(hidden)]
+    const HAS_TOTALS: bool = false;
+
     /// Returns the sums of rows that are in no order; `None` if these need one.
     #[doc(hidden)]
     fn sums_by_number(
@@ -117,9 +121,14 @@ pub(crate) fn number_of() -> impl Map<u16, Output = u32> {
     map!(|number: u16| -> u32 { number as u32 })
 }
 
-impl SortedRows<'_> {
+impl<'a> SortedRows<'a> {
     fn groups(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    /// Returns where the elements of each group begin and end.
+    pub(crate) fn bounds(self) -> Result<(DeviceSlice<'a, u32>, DeviceSlice<'a, u32>), Error> {
+        Ok((self.offsets.slice(..self.offsets.len() - 1)?, self.offsets.slice(1..)?))
     }
 }
 
@@ -136,6 +145,8 @@ macro_rules! summable {
             }
 
             $(
+                const HAS_TOTALS: bool = size_of::<$total>() > 0;
+
                 fn sums_by_number(
                     stream: &Stream,
                     values: DeviceSlice<'_, Self>,

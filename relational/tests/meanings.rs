@@ -125,6 +125,87 @@ fn arithmetic_is_exact_or_an_error() {
     }
 }
 
+/// A product of numbers, in digits of 32 bits.
+fn product(factors: &[u128]) -> Vec<u32> {
+    let mut all = vec![1u32];
+    for &factor in factors {
+        let mut next = vec![0u32; all.len() + 4];
+        for (i, &digit) in all.iter().enumerate() {
+            let mut carry = 0u64;
+            for j in 0..next.len() - i {
+                let part = if j < 4 { (factor >> (32 * j)) as u32 } else { 0 };
+                let sum = u64::from(digit) * u64::from(part) + u64::from(next[i + j]) + carry;
+                (next[i + j], carry) = (sum as u32, sum >> 32);
+            }
+        }
+        all = next;
+    }
+    while all.last() == Some(&0) {
+        all.pop();
+    }
+    all
+}
+
+fn is_less(a: &[u32], b: &[u32]) -> bool {
+    a.len().cmp(&b.len()).then_with(|| a.iter().rev().cmp(b.iter().rev())).is_lt()
+}
+
+#[test]
+fn quotients_are_exact_or_an_error() {
+    /// Checks that `quotient` is `a / b` rounded, where `a` and `b` have these scales.
+    fn is_rounded(quotient: u128, a: (u128, u8), b: (u128, u8), scale: u8) -> bool {
+        let power = |exponent: u8| 10u128.pow(exponent.into());
+        let twice = product(&[2, a.0, power(scale), power(b.1)]);
+        let bound = |twice: u128| product(&[twice, b.0, power(a.1)]);
+        (quotient == 0 || !is_less(&twice, &bound(2 * quotient - 1))) && is_less(&twice, &bound(2 * quotient + 1))
+    }
+    const NUMBERS: [i128; 10] =
+        [0, 1, -1, 7, -15, 999_999_999_999, i64::MIN as i128, (1 << 100) - 9, i128::MAX / 3, -i128::MAX];
+    const SCALES: [(u8, u8, u8); 8] =
+        [(0, 0, 0), (2, 2, 2), (0, 0, 6), (2, 0, 5), (9, 0, 0), (38, 0, 0), (0, 38, 38), (3, 18, 1)];
+    for (device, numbers) in [(cpu(), &NUMBERS[..]), (Device::cpu_checked(), &NUMBERS[2..5])] {
+        let stream = &device.stream().unwrap();
+        for (of_a, of_b, scale) in if numbers.len() == 10 { &SCALES[..] } else { &SCALES[3..5] } {
+            for &a in numbers {
+                for &b in numbers {
+                    let what = format!("{a} / {b}: {of_a}, {of_b}, {scale}");
+                    // A null, whose element is not asked, and the pair.
+                    let column = |x: i128, of: u8| wide(stream, &[None, Some(x)], of);
+                    let found = column(a, *of_a).div(stream, &column(b, *of_b), *scale);
+                    let parts = ((a.unsigned_abs(), *of_a), (b.unsigned_abs(), *of_b));
+                    match found {
+                        Ok(found) => {
+                            assert_eq!(found.scale(), *scale);
+                            let quotient = found.numbers().to_options(stream).unwrap();
+                            assert_eq!((quotient[0], quotient[1].is_none()), (None, b == 0), "{what}");
+                            let quotient = quotient[1].unwrap_or(0);
+                            assert!(quotient == 0 || (quotient < 0) == ((a < 0) != (b < 0)), "{what}: {quotient}");
+                            assert!(
+                                b == 0 || is_rounded(quotient.unsigned_abs(), parts.0, parts.1, *scale),
+                                "{what}: {quotient}"
+                            );
+                        }
+                        error => {
+                            let too_large = product(&[u128::MAX, parts.1.0, 10u128.pow((*of_a).into())]);
+                            let twice =
+                                product(&[2, parts.0.0, 10u128.pow((*scale).into()), 10u128.pow((*of_b).into())]);
+                            assert!(b != 0 && !is_less(&twice, &too_large) && is_refused(error, "row 1"), "{what}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let stream = &cpu().stream().unwrap();
+    let (a, b) = (["7.5", "-7.5", "0.1", "-9223372036854775.808"], ["3", "-3", "0", "0.001"]);
+    let a = Decimals::<i64>::upload(stream, a, 3).unwrap();
+    let b = Decimals::<i64>::upload(stream, b, 3).unwrap();
+    let found = strings(stream, &a.div(stream, &b, 0).unwrap());
+    assert_eq!(found, [Some("3".into()), Some("3".into()), None, Some("-9223372036854775808".into())]);
+    assert!(matches!(a.div(stream, &wide(stream, &[], 0), 0), Err(Error::LengthMismatch { .. })));
+    assert!(a.div(stream, &b, 39).is_err());
+}
+
 #[test]
 fn decimals_of_64_bits() {
     on_devices(|stream| {

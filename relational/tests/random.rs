@@ -4,7 +4,7 @@
 use gpu_primitives::scan::Sum;
 use gpu_primitives::{CpuOptions, Device, Stream};
 use gpu_relational::{
-    Column, Dates, Decimals, Keys, NO_ROW, Strings, Window, asc, desc, distinct, group_by, join, narrow, sort_by,
+    Column, Dates, Decimals, Keys, NO_ROW, Strings, Window, agg, asc, desc, distinct, group_by, join, narrow, sort_by,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -210,15 +210,18 @@ fn check_joins(stream: &Stream, a: &Table, b: &Table, word: &Strings, kind: Kind
         }
     }
     let (lefts, rights) = (|| keys(a, &a.word, kind), || keys(b, word, kind));
-    assert_eq!(pairs(join::inner(stream, lefts(), rights()).unwrap()), inner, "inner: {what}");
-    assert_eq!(pairs(join::left(stream, lefts(), rights()).unwrap()), outer, "left: {what}");
     let (with, without): (Vec<u32>, Vec<u32>) =
         (0..a.rows.len() as u32).partition(|i| !of_rows[*i as usize].is_empty());
-    assert_eq!(join::semi(stream, lefts(), rights()).unwrap().to_vec(stream).unwrap(), with, "semi: {what}");
-    assert_eq!(join::anti(stream, lefts(), rights()).unwrap().to_vec(stream).unwrap(), without, "anti: {what}");
     let rest = (0..b.rows.len() as u32).filter(|j| !of_rows.iter().flatten().any(|found| found == j));
-    outer.extend(rest.map(|j| (NO_ROW, j)));
-    assert_eq!(pairs(join::full(stream, lefts(), rights()).unwrap()), outer, "full: {what}");
+    let all: Vec<_> = outer.iter().copied().chain(rest.map(|j| (NO_ROW, j))).collect();
+    for method in [join::Method::Auto, join::Method::Hash, join::Method::Sort] {
+        let what = format!("{method:?}: {what}");
+        assert_eq!(pairs(method.inner(stream, lefts(), rights()).unwrap()), inner, "inner: {what}");
+        assert_eq!(pairs(method.left(stream, lefts(), rights()).unwrap()), outer, "left: {what}");
+        assert_eq!(method.semi(stream, lefts(), rights()).unwrap().to_vec(stream).unwrap(), with, "semi: {what}");
+        assert_eq!(method.anti(stream, lefts(), rights()).unwrap().to_vec(stream).unwrap(), without, "anti: {what}");
+        assert_eq!(pairs(method.full(stream, lefts(), rights()).unwrap()), all, "full: {what}");
+    }
     // The last column is the time: it ascends only if it is alone, or the third.
     if kind.columns.len() != 2 {
         let before = |row: &Row| {
@@ -278,9 +281,34 @@ fn check_groups(stream: &Stream, table: &Table, kind: Kind, what: &str) {
     assert_eq!(sums, some(|prices| prices.iter().sum()), "sums: {what}");
     let most = groups.max(stream, &table.price).unwrap().into_numbers().to_options(stream).unwrap();
     assert_eq!(most, some(|prices| prices.into_iter().max().unwrap()), "max: {what}");
+    let (first_of_all, total, least, greatest, number, different) = groups
+        .agg(
+            stream,
+            (
+                agg::first(&table.date),
+                agg::sum(&table.price),
+                agg::min(&table.price),
+                agg::max(&table.price),
+                agg::count_valid(&table.long),
+                agg::count_distinct(table.date.days()),
+            ),
+        )
+        .unwrap();
+    let prices_of = |column: &Decimals<i64>| column.numbers().to_options(stream).unwrap();
+    assert_eq!(total.narrow(stream).unwrap().numbers().to_options(stream).unwrap(), sums, "sums: {what}");
+    assert_eq!(prices_of(&greatest), most, "max: {what}");
+    assert_eq!(prices_of(&least), some(|prices| prices.into_iter().min().unwrap()), "min: {what}");
+    let dates: Vec<Option<i32>> = first.iter().map(|&i| table.rows[i as usize].2).collect();
+    assert_eq!(first_of_all.days().to_options(stream).unwrap(), dates, "first: {what}");
+    let different_dates = |group: &Vec<u32>| {
+        group.iter().filter_map(|&i| table.rows[i as usize].2).collect::<std::collections::BTreeSet<_>>().len() as u64
+    };
+    let dates: Vec<u64> = expected.iter().map(different_dates).collect();
+    assert_eq!(different.to_vec(stream).unwrap(), dates, "different: {what}");
     let counts = groups.count_valid(stream, &table.long).unwrap().to_vec(stream).unwrap();
     let of_group = |group: &Vec<u32>| group.iter().filter(|&&i| table.rows[i as usize].3.is_some()).count() as u64;
     assert_eq!(counts, expected.iter().map(of_group).collect::<Vec<_>>(), "counts: {what}");
+    assert_eq!(number.to_vec(stream).unwrap(), counts, "counts: {what}");
 
     // Partitions by the key, in the order of the dates.
     let window = Window::new(stream, keys(), &table.date).unwrap();

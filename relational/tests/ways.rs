@@ -2,7 +2,7 @@
 
 use gpu_primitives::operator::monoid;
 use gpu_primitives::{CpuOptions, Device, Stream};
-use gpu_relational::{Column, Groups, NO_ROW, Summable, distinct, group_by, join, narrow};
+use gpu_relational::{Column, Groups, NO_ROW, Summable, agg, distinct, group_by, join, narrow};
 use std::fmt::Debug;
 
 /// Runs a test on the CPU device, which refuses what a GPU would refuse, and on the one that checks every access.
@@ -45,6 +45,18 @@ fn compare<T: Summable<Sum: Debug + PartialEq> + Debug + PartialEq>(
     both(&|groups| format!("{:?}", groups.mean(stream, column).unwrap().to_options(stream).unwrap()));
     both(&|groups| format!("{:?}", groups.count_valid(stream, column).unwrap().to_options(stream).unwrap()));
     both(&|groups| format!("{:?}", groups.min(stream, column).unwrap().to_options(stream).unwrap()));
+    // All of them in one call.
+    for groups in [one, other] {
+        let several =
+            (agg::sum(column), agg::mean(column), agg::min(column), agg::sum(column), agg::count_valid(column));
+        let (sum, mean, min, again, count) = groups.agg(stream, several).unwrap();
+        assert_eq!(sum.to_options(stream).unwrap(), groups.sum(stream, column).unwrap().to_options(stream).unwrap());
+        assert_eq!(again.to_options(stream).unwrap(), sum.to_options(stream).unwrap());
+        let both = |a: &dyn Debug, b: &dyn Debug| assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        both(&mean.to_options(stream).unwrap(), &groups.mean(stream, column).unwrap().to_options(stream).unwrap());
+        assert_eq!(min.to_options(stream).unwrap(), groups.min(stream, column).unwrap().to_options(stream).unwrap());
+        assert_eq!(count.to_vec(stream).unwrap(), groups.count_valid(stream, column).unwrap().to_vec(stream).unwrap());
+    }
 }
 
 /// Groups of few numbers, which are not sorted, and of the same keys as 64-bit integers, which are.
@@ -131,14 +143,18 @@ fn joins_by_all_ways() {
             joined.left.to_vec(stream).unwrap().into_iter().zip(joined.right.to_vec(stream).unwrap()).collect()
         };
         let what = format!("{left:?}, {right:?}");
-        assert_eq!(pairs(join::inner(stream, &a, &b).unwrap()), inner, "{what}");
-        assert_eq!(pairs(join::inner(stream, narrow(&a), &b).unwrap()), inner, "narrow: {what}");
-        assert_eq!(pairs(join::left(stream, &a, &b).unwrap()), outer, "{what}");
-        assert_eq!(pairs(join::left(stream, &a, narrow(&b)).unwrap()), outer, "narrow: {what}");
-        assert_eq!(join::semi(stream, &a, &b).unwrap().to_vec(stream).unwrap(), with, "{what}");
-        assert_eq!(join::semi(stream, narrow(&a), &b).unwrap().to_vec(stream).unwrap(), with, "narrow: {what}");
-        assert_eq!(join::anti(stream, &a, &b).unwrap().to_vec(stream).unwrap(), without, "{what}");
-        assert_eq!(join::anti(stream, narrow(&a), &b).unwrap().to_vec(stream).unwrap(), without, "narrow: {what}");
+        for method in [join::Method::Auto, join::Method::Hash, join::Method::Sort] {
+            let what = format!("{method:?}: {what}");
+            let rows = |rows: gpu_relational::Rows| rows.to_vec(stream).unwrap();
+            assert_eq!(pairs(method.inner(stream, &a, &b).unwrap()), inner, "{what}");
+            assert_eq!(pairs(method.inner(stream, narrow(&a), &b).unwrap()), inner, "narrow: {what}");
+            assert_eq!(pairs(method.left(stream, &a, &b).unwrap()), outer, "{what}");
+            assert_eq!(pairs(method.left(stream, &a, narrow(&b)).unwrap()), outer, "narrow: {what}");
+            assert_eq!(rows(method.semi(stream, &a, &b).unwrap()), with, "{what}");
+            assert_eq!(rows(method.semi(stream, narrow(&a), &b).unwrap()), with, "narrow: {what}");
+            assert_eq!(rows(method.anti(stream, &a, &b).unwrap()), without, "{what}");
+            assert_eq!(rows(method.anti(stream, narrow(&a), &b).unwrap()), without, "narrow: {what}");
+        }
     }
     on_devices(|stream, checked| {
         check(stream, &[0u32, u32::MAX, 5, 0, 7], &[u32::MAX, 0]);

@@ -10,6 +10,7 @@ use crate::data::Db;
 use gpu_primitives::operator::{map, predicate};
 use gpu_primitives::source::{map2, map3, map4};
 use gpu_primitives::{Error, Stream, reduce, transform};
+use gpu_relational::agg::{count, first, mean, sum};
 use gpu_relational::{
     Column, Dates, Groups, Rows, Strings, asc, desc, distinct, filter, group_by, join, sort_by, top_k,
 };
@@ -45,7 +46,7 @@ pub const QUERIES: &[(u32, Query)] = &[
 ];
 
 /// Returns the days from 1970 to a date.
-const fn day(year: i32, month: u32, day: u32) -> i32 {
+pub const fn day(year: i32, month: u32, day: u32) -> i32 {
     Dates::day(year, month, day).expect("a date of the calendar")
 }
 
@@ -104,25 +105,14 @@ fn q1(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let (flag, status, quantity) = rows.take(s, (&l.returnflag, &l.linestatus, &l.quantity))?;
     let (price, discount, paid) = (rows.take(s, &l.price)?, rows.take(s, &l.discount)?, revenue(s, db, &rows)?);
     let taxed = map2(&paid, rows.of(&l.tax), map!(|paid: i64, tax: i64| -> i64 { paid * (100 + tax) }));
+    let taxed = Column::compute(s, taxed)?;
+    let sums = (sum(&quantity), sum(&price), sum(&paid), sum(&taxed));
+    let means = (mean(&quantity), mean(&price), mean(&discount));
     let g = group_by(s, (&flag, &status))?;
-    let (flag, status) = g.rows().take(s, (&flag, &status))?;
-    let all = Rows::all(s, g.len())?;
-    lines(
-        s,
-        &all,
-        &[
-            &flag,
-            &status,
-            &g.sum(s, &quantity)?,
-            &g.sum(s, &price)?,
-            &g.sum(s, &paid)?,
-            &g.sum(s, &Column::compute(s, taxed)?)?,
-            &g.mean(s, &quantity)?,
-            &g.mean(s, &price)?,
-            &g.mean(s, &discount)?,
-            &g.count(s)?,
-        ],
-    )
+    let (keys, sums, means, number) = g.agg(s, (first((&flag, &status)), sums, means, count()))?;
+    let columns: [&dyn Show; 10] =
+        [&keys.0, &keys.1, &sums.0, &sums.1, &sums.2, &sums.3, &means.0, &means.1, &means.2, &number];
+    lines(s, &Rows::all(s, g.len())?, &columns)
 }
 
 fn q2(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {

@@ -25,7 +25,7 @@ pub(super) const fn is_few(bits: u32, rows: usize) -> bool {
 }
 
 /// A type that [`Numbers`] have in memory.
-pub(crate) trait Width: RadixKey {
+pub(crate) trait Width: RadixKey + gpu_cuckoo::Key {
     /// Returns numbers of this type.
     fn of(numbers: &Numbers) -> &DeviceVec<Self>;
 

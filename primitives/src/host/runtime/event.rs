@@ -5,6 +5,7 @@ use super::cuda::CudaEvent;
 use super::device::Device;
 use super::foreign::expect_same_device;
 use crate::host::error::Error;
+use core::ffi::c_void;
 use core::fmt;
 use std::time::Duration;
 
@@ -54,6 +55,16 @@ impl Event {
         }
     }
 
+    /// Returns the driver's handle (a `CUevent` or `cudaEvent_t`), so that another library can wait for the event; `None` on the CPU. The
+    /// handle is valid as long as the event.
+    #[must_use]
+    pub fn cuda_event(&self) -> Option<*mut c_void> {
+        match &self.mark {
+            Mark::Cuda(event) => Some(event.handle().cast()),
+            Mark::Cpu(_) => None,
+        }
+    }
+
     /// Returns the time on the device from `since` to this event; zero if this event came first. Waits for both.
     ///
     /// # Errors
@@ -94,5 +105,9 @@ mod tests {
         assert!(end.elapsed(&start).unwrap() >= Duration::from_millis(2));
         assert_eq!(start.elapsed(&end).unwrap(), Duration::ZERO);
         stream.wait(&end).unwrap();
+        assert!(end.cuda_event().is_none());
+        // SAFETY: a stream of the CPU does not look at the handle.
+        let not_cuda = unsafe { stream.wait_cuda_event(core::ptr::null_mut()) };
+        assert!(matches!(not_cuda, Err(Error::NotCuda { .. })));
     }
 }

@@ -45,6 +45,22 @@ impl Stream {
         unsafe { Self::wrap(device, raw, Box::new(())) }
     }
 
+    /// Makes later work on this stream wait for an event of another library (a `CUevent` or `cudaEvent_t`). The call itself does not wait.
+    ///
+    /// # Safety
+    /// `raw` is an event of a context of this process, and stays one until this returns.
+    ///
+    /// # Errors
+    /// [`Error::NotCuda`] for the CPU device; [`Error::NotRecordable`] if the stream is recording; driver errors.
+    pub unsafe fn wait_cuda_event(&self, raw: *mut c_void) -> Result<(), Error> {
+        self.refuse_recording("a wait for an event")?;
+        let LaneKind::Cuda(stream) = &self.lane().kind else {
+            return Err(Error::NotCuda { device: self.device().kind() });
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { stream.wait_raw(raw) }
+    }
+
     /// [`borrow_cuda_stream`](Self::borrow_cuda_stream) with a value that keeps the stream.
     ///
     /// # Safety
@@ -342,6 +358,20 @@ impl<T: Pod> RawMemory<T> {
     pub unsafe fn lend_mut<'a>(self, stream: &Stream) -> Result<LentMut<T, PhantomData<&'a ()>>, Error> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.on(stream)?.lend_mut(stream) }
+    }
+
+    /// Returns the memory as a vector, for what is made of vectors. Dropping it frees nothing.
+    ///
+    /// # Safety
+    /// Same as [`lend`](Self::lend), until the vector has been dropped and all work that uses it is done. The vector is not written, and not
+    /// given to [`DeviceVec::into_raw`].
+    ///
+    /// # Errors
+    /// Same as [`lend`](Self::lend).
+    pub unsafe fn into_vec(self, stream: &Stream) -> Result<DeviceVec<T>, Error> {
+        expect_same_device(Self::WHAT, &self.device, stream.device())?;
+        // SAFETY: guaranteed by the caller; the address has been checked.
+        Ok(unsafe { DeviceVec::of_foreign(stream, core::ptr::with_exposed_provenance_mut(self.address), self.len) })
     }
 
     fn on<'a>(self, stream: &Stream) -> Result<Foreign<PhantomData<&'a ()>>, Error> {

@@ -51,7 +51,7 @@ impl CudaEvent {
         Arc::ptr_eq(&self.stream, stream)
     }
 
-    pub(super) fn handle(&self) -> CUevent {
+    pub(in crate::host::runtime) fn handle(&self) -> CUevent {
         self.raw
     }
 

@@ -271,6 +271,16 @@ impl CudaStream {
         self.count(unsafe { call!(self, cuStreamWaitEvent(self.raw, event.handle(), 0)) })
     }
 
+    /// Lets later work wait for an event of another library.
+    ///
+    /// # Safety
+    /// It is an event.
+    pub(in crate::host::runtime) unsafe fn wait_raw(&self, event: *mut c_void) -> Result<(), Error> {
+        self.device.enter()?;
+        // SAFETY: guaranteed by the caller; the driver keeps what it needs of the event.
+        self.count(unsafe { call!(self, cuStreamWaitEvent(self.raw, event.cast(), 0)) })
+    }
+
     /// Waits after a launch if requested, so that a crash names its kernel.
     pub(in crate::host::runtime) fn wait_if_asked(&self) -> Result<(), Error> {
         if *SYNCHRONOUS { self.synchronize() } else { Ok(()) }
