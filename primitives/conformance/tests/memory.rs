@@ -149,7 +149,7 @@ fn sorts_in_one_block(device: &Device) {
 
 /// The passes of a sort of 32-bit pairs: 1 KiB per tile and pass, and little more.
 fn passes(n: usize, passes: usize) -> usize {
-    let tile = if n < 1 << 19 { 2048 } else { 7168 };
+    let tile = if n < 1 << 19 { 2048 } else { 384 * 22 };
     passes * (n.div_ceil(tile) * KIB + 4 * KIB + 4) + LEAST_SCRATCH + 8
 }
 
@@ -205,7 +205,8 @@ fn multisplits(device: &Device) {
     let taken = measure(&stream, || {
         multisplit::pairs(&stream, (&keys, &values), (&mut keys_out, &mut values_out), 256, Shift::by(24)).unwrap()
     });
-    taken.assert_peak(passes(n, 1) + 257 * 8);
+    // Where the buckets begin is written to the result alone.
+    taken.assert_peak(passes(n, 1) - 2 * KIB + 257 * 8);
     taken.assert_kept(LEAST_SCRATCH);
 }
 
