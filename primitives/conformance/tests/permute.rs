@@ -19,6 +19,8 @@ fn main() -> ExitCode {
         elements_of_every_size,
         misaligned_slices,
         the_last_one_wins,
+        few_elements_to_many_places,
+        elements_without_a_size,
         scatter_without_checks,
         indices_from_sources,
         reversed,
@@ -129,6 +131,25 @@ fn the_last_one_wins(device: &Device) {
     let mut output = stream.zeroed::<u32>(3).unwrap();
     permute::scatter(&stream, &input, &same, &mut output).unwrap();
     assert_eq!(output.to_vec(&stream).unwrap(), [0, len as u32 - 1, 0]);
+}
+
+/// The places have more numbers to clear than the elements have blocks. One place is repeated, or none.
+fn few_elements_to_many_places(device: &Device) {
+    let stream = device.stream().unwrap();
+    let places = if is_checked(device) { 16 * TILE + 1 } else { 100 * TILE + 1 };
+    for indices in [vec![places as u32 - 1, 0, 7, places as u32 - 2], vec![31, 32, places as u32, 31, 32, 63]] {
+        check(&stream, &elements::<[u16; 3]>(9, places), &indices);
+        check(&stream, &elements::<u64>(9, places), &indices);
+    }
+}
+
+fn elements_without_a_size(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (input, indices) = (stream.upload(&[(); 3]).unwrap(), stream.upload(&[0u32, 9, 1]).unwrap());
+    let mut output = stream.zeroed::<()>(2).unwrap();
+    assert_eq!(permute::scatter(&stream, &input, &indices, &mut output).unwrap().get(&stream).unwrap(), 0);
+    let mut output = stream.zeroed::<()>(3).unwrap();
+    assert_eq!(permute::gather(&stream, &input, &indices, &mut output).unwrap().get(&stream).unwrap(), 0);
 }
 
 fn scatter_without_checks(device: &Device) {

@@ -4,7 +4,7 @@
 //! and then those of the next one.
 
 use crate::arch::thread;
-use crate::arch::warp::{FULL, ballot, lane_id};
+use crate::arch::warp::{FULL, any, ballot, lane_id};
 use crate::arch::{Order, Rmw, Scope};
 use crate::form::kernel;
 use crate::hole::RegisterRepr;
@@ -142,25 +142,108 @@ pub unsafe fn gather_elements<W: Pod, I: Index>(
     }
 }
 
+/// Copies element `i` of `from` to place `indices[i]` of `to`, if the place is free. Zeroes `last`.
+///
+/// Each place has a bit that says whether it is taken. Those of 2^27 places are 16 MiB, which stay in the cache. If several
+/// elements come to one place, some of them finds it free, and another one notes that places are repeated. Then [`ClaimPlaces`]
+/// and [`ScatterElements`] have work to do: they replace that element by the last one.
+///
+/// Cost: reads each index and each element once, in coalesced accesses; an atomic in the cache and a sector of 32 bytes per
+/// element that is written; 8 bytes per place for `last`.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] elements; there may be more. The buffers have whole elements of `words` words. There is an
+/// index for each element of the source, or fewer if only the device knows how many. `last` has one number per place.
+/// `claimed` is zero: one bit per place, and a word after them, which becomes 1 if places are repeated. `outside` has one element.
+/// While the kernel runs, nothing writes what it reads, and nothing else uses the other buffers.
+// `ptxas` would spill rather than use more than 40 registers, unless it is told that four blocks are enough.
+#[kernel(listed, threads = THREADS, min_blocks = 4, native = super::native::scatter_first)]
+pub unsafe fn scatter_first<W: Pod, I: Index>(
+    from: Global<W>,
+    indices: SourceArg,
+    to: GlobalMut<W>,
+    words: u32,
+    claimed: GlobalMut<u32>,
+    last: GlobalMut<u64>,
+    outside: GlobalMut<u64>,
+) {
+    let (len, words) = (Input::<I>::count(&indices), words as usize);
+    let element = |row: usize| parts(1)[row].element;
+    // As in `gather_elements`.
+    let places = load_indices::<I>(&indices, &parts(1), len);
+    let items: [W; ROWS] = core::array::from_fn(|row| match element(row) < len {
+        true => from.get(element(row) * words),
+        false => W::zeroed(),
+    });
+    let is_inside = |row: usize| places[row] < last.len();
+    let bit = |row: usize| 1u32 << (places[row] % 32);
+    let earlier: [u32; ROWS] = core::array::from_fn(|row| match is_inside(row) {
+        true => claimed.atomic_rmw(Rmw::Or, places[row] / 32, bit(row), Scope::Gpu, Order::Relaxed),
+        false => 0,
+    });
+    let (mut claims, mut is_repeated) = (0u32, false);
+    for row in 0..ROWS {
+        let is_free = earlier[row] & bit(row) == 0;
+        if is_inside(row) && is_free {
+            to.set(places[row] * words, items[row]);
+            claims |= 1 << row;
+        }
+        is_repeated |= is_inside(row) && !is_free;
+        count_outside(element(row) < len && !is_inside(row), outside);
+    }
+    // The other words of long elements. Loads the indices again, which would take registers meanwhile.
+    let mut row = 0;
+    while words > 1 && row < ROWS {
+        if claims >> row & 1 != 0 {
+            let element =
+                thread::block_idx_x() as usize * TILE + row * THREADS as usize + thread::thread_idx_x() as usize;
+            let place = Input::<I>::item(&indices, element).index();
+            for word in 1..words {
+                to.set(place * words + word, from.get(element * words + word));
+            }
+        }
+        row += 1;
+    }
+    if any(FULL, is_repeated) && lane_id() == 0 {
+        claimed.atomic_store(claimed.len() - 1, 1, Scope::Gpu, Order::Relaxed);
+    }
+    let threads = thread::grid_dim_x() as usize * THREADS as usize;
+    let mut place = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    while place < last.len() {
+        last.set(place, 0);
+        place += threads;
+    }
+}
+
+/// Returns whether a kernel has nothing to do, because no place is repeated. Without a word, it has.
+///
+/// # Safety
+/// Nothing writes the word.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn is_idle(repeated: Global<u32>) -> bool {
+    !repeated.is_empty() && repeated.get(0) == 0
+}
+
 /// Notes for each place the last element that is scattered to it: its index plus 1.
 ///
 /// # Safety
-/// The launch has one block per [`TILE`] indices. `last` is zero, has one number per place, and nothing else uses it and
-/// `outside`, which has one element.
+/// The launch has one block per [`TILE`] indices. `last` is zero, has one number per place, and nothing else uses it. Nothing writes
+/// `repeated`, which [`ScatterFirst`] has left.
 #[kernel(listed, threads = THREADS, native = super::native::claim_places)]
-pub unsafe fn claim_places<I: Index>(indices: SourceArg, last: GlobalMut<u64>, outside: GlobalMut<u64>) {
+pub unsafe fn claim_places<I: Index>(indices: SourceArg, last: GlobalMut<u64>, repeated: Global<u32>) {
+    if is_idle(repeated) {
+        return;
+    }
     let len = Input::<I>::count(&indices);
     for row in 0..ROWS {
-        let element = thread::block_idx_x() as usize * TILE + row * THREADS as usize + thread::thread_idx_x() as usize;
-        let mut is_outside = false;
+        let element = parts(1)[row].element;
         if element < len {
             let place = Input::<I>::item(&indices, element).index();
-            is_outside = place >= last.len();
-            if !is_outside {
+            if place < last.len() {
                 last.atomic_rmw(Rmw::Max, place, element as u64 + 1, Scope::Gpu, Order::Relaxed);
             }
         }
-        count_outside(is_outside, outside);
     }
 }
 
@@ -169,8 +252,8 @@ pub unsafe fn claim_places<I: Index>(indices: SourceArg, last: GlobalMut<u64>, o
 /// # Safety
 /// The launch has one block per [`TILE`] words of the source. The buffers have whole elements of `words` words; there is an
 /// index for each element of the source, or fewer if only the device knows how many. If `last` has numbers, they are those
-/// of [`ClaimPlaces`] for the same indices; otherwise all indices are distinct and in range. While the kernel runs, nothing
-/// writes what it reads, and nothing else uses `to`.
+/// of [`ClaimPlaces`] for the same indices, and `repeated` is what it has; otherwise all indices are distinct and in range. While the
+/// kernel runs, nothing writes what it reads, and nothing else uses `to`.
 #[kernel(listed, threads = THREADS, native = super::native::scatter_elements)]
 pub unsafe fn scatter_elements<W: Pod, I: Index>(
     from: Global<W>,
@@ -178,7 +261,11 @@ pub unsafe fn scatter_elements<W: Pod, I: Index>(
     to: GlobalMut<W>,
     words: u32,
     last: Global<u64>,
+    repeated: Global<u32>,
 ) {
+    if is_idle(repeated) {
+        return;
+    }
     let len = Input::<I>::count(&indices);
     let parts = parts(words);
     // As in `gather_elements`.
@@ -325,7 +412,7 @@ crate::instances! {
     // By index, in words.
     family by_index(W, I) {
         for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]:
-            GatherElements<W, I>, ScatterElements<W, I>, ClaimPlaces<I>;
+            GatherElements<W, I>, ScatterFirst<W, I>, ScatterElements<W, I>, ClaimPlaces<I>;
     }
     family in_words(W) {
         for W in [u8, u16, u32, u64, [u64; 2]]: ReverseElements<W>, SwapEnds<W>, CopyRanges<W>;

@@ -3,13 +3,15 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::device::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds};
+use super::device::{
+    ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, ScatterFirst, SwapEnds, is_idle,
+};
 use crate::input::{Input, SourceArg};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Calls `visit` with the elements of a range, and with their indices.
 ///
@@ -77,38 +79,72 @@ pub(super) unsafe fn gather_elements<W: Pod, I: Index>(kernel: GatherElements<W,
 }
 
 /// # Safety
-/// The contract of [`claim_places`](super::device::ClaimPlaces).
-pub(super) unsafe fn claim_places<I: Index>(kernel: ClaimPlaces<I>, team: Team) {
-    let ClaimPlaces { indices, last, outside, .. } = kernel;
-    // SAFETY: nothing writes the length.
-    let count = unsafe { Input::<I>::count(&indices) };
-    // Each worker has some places, and goes over all indices in order: the last one that is noted counts.
-    let missed = AtomicU64::new(0);
-    let claim = |_: usize, places: Range<usize>| {
-        let note = |element: usize, place: usize| {
-            if places.contains(&place) {
-                // SAFETY: the place exists, and no other call has it.
-                unsafe { last.as_mut_ptr().add(place).write(element as u64 + 1) };
-            } else if place >= last.len() && places.start == 0 {
-                missed.fetch_add(1, Ordering::Relaxed);
-            }
-        };
-        // SAFETY: nothing writes what the indices are read from.
-        unsafe { each_index::<I>(indices, 0..count, note) };
+/// The contract of [`scatter_first`](super::device::ScatterFirst).
+pub(super) unsafe fn scatter_first<W: Pod, I: Index>(kernel: ScatterFirst<W, I>, team: Team) {
+    let ScatterFirst { from, indices, to, words, claimed, last, outside, .. } = kernel;
+    let (missed, is_repeated) = (AtomicU64::new(0), AtomicBool::new(false));
+    let scatter = |element: usize, place: usize| {
+        if place >= last.len() {
+            missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let bit = 1 << (place % 32);
+        // SAFETY: there is a bit for each place, and all accesses to the words are atomic.
+        let word = unsafe { AtomicU32::from_ptr(claimed.as_mut_ptr().add(place / 32)) };
+        if word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            // SAFETY: the element exists, and so does the place, which no other element has claimed.
+            unsafe { copy_element(from, element, to, place, words as usize) };
+        } else {
+            is_repeated.store(true, Ordering::Relaxed);
+        }
     };
-    // SAFETY: the body captures arguments and a counter. Each call writes places of its own.
+    let clear = |_: usize, places: Range<usize>| {
+        // SAFETY: the places exist, and no other call has them.
+        unsafe { last.as_mut_ptr().add(places.start).write_bytes(0, places.len()) };
+    };
+    // SAFETY: the bodies capture arguments and flags, and each place is written once. Nothing writes the indices. The last word of
+    // `claimed` has no place.
     unsafe {
-        team.divide(last.len(), claim);
+        team.divide(Input::<I>::count(&indices), |_, range| each_index::<I>(indices, range, scatter));
+        team.divide(last.len(), clear);
+        claimed.as_mut_ptr().add(claimed.len() - 1).write(u32::from(is_repeated.into_inner()));
         add_outside(missed, outside);
     }
 }
 
 /// # Safety
+/// The contract of [`claim_places`](super::device::ClaimPlaces).
+pub(super) unsafe fn claim_places<I: Index>(kernel: ClaimPlaces<I>, team: Team) {
+    let ClaimPlaces { indices, last, repeated, .. } = kernel;
+    // SAFETY: nothing writes the word, nor the length.
+    let (is_idle, count) = unsafe { (is_idle(repeated), Input::<I>::count(&indices)) };
+    if is_idle {
+        return;
+    }
+    // Each worker has some places, and goes over all indices in order: the last one that is noted counts.
+    let claim = |_: usize, places: Range<usize>| {
+        let note = |element: usize, place: usize| {
+            if places.contains(&place) {
+                // SAFETY: the place exists, and no other call has it.
+                unsafe { last.as_mut_ptr().add(place).write(element as u64 + 1) };
+            }
+        };
+        // SAFETY: nothing writes what the indices are read from.
+        unsafe { each_index::<I>(indices, 0..count, note) };
+    };
+    // SAFETY: the body captures arguments. Each call writes places of its own.
+    unsafe { team.divide(last.len(), claim) };
+}
+
+/// # Safety
 /// The contract of [`scatter_elements`](super::device::ScatterElements).
 pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(kernel: ScatterElements<W, I>, team: Team) {
-    let ScatterElements { from, indices, to, words, last, .. } = kernel;
+    let ScatterElements { from, indices, to, words, last, repeated, .. } = kernel;
     // SAFETY: nothing writes these.
-    let last = unsafe { last.as_slice() };
+    let (is_idle, last) = unsafe { (is_idle(repeated), last.as_slice()) };
+    if is_idle {
+        return;
+    }
     let scatter = |element: usize, place: usize| {
         if last.is_empty() || last.get(place) == Some(&(element as u64 + 1)) {
             // SAFETY: the element exists, and so does the place, which no other element is scattered to.

@@ -38,13 +38,13 @@ pub struct Keep {
     pub(super) second: u32,
 }
 
-/// Returns the shared memory of a block: the keys, the positions of the items in merged order and of the kept ones, one
-/// count per warp, where the tile's items go, and the ticket.
+/// Returns the shared memory of a block: the keys, the positions of the kept ones, one count per warp, where the tile's items
+/// go, and the ticket.
 #[must_use]
 pub const fn shared<K>(threads: u32, items: usize) -> usize {
     let tile = threads as usize * items;
     shared_bytes::<K>(tile)
-        + 2 * shared_bytes::<u16>(tile)
+        + shared_bytes::<u16>(tile)
         + shared_bytes::<u32>((threads / LANES) as usize)
         + shared_bytes::<u64>(1)
         + LookBack::BYTES
@@ -101,15 +101,142 @@ impl<K: Pod> Side<K> {
     }
 }
 
+/// The items that a thread merges: one bit each, the first item in the lowest.
+#[derive(Clone, Copy)]
+struct Items {
+    /// The first item of each side that the thread may take.
+    a_first: usize,
+    b_first: usize,
+    /// Those of the first side.
+    from_a: u32,
+    /// Those that are equal to the item before them on their own side.
+    repeated: u32,
+    /// Those that are matched.
+    matched: u32,
+}
+
+impl Items {
+    /// Returns how many items of each side come before item `i`.
+    #[inline(always)]
+    fn before(self, i: u32) -> (u32, u32) {
+        let from_a = (self.from_a & ((1 << i) - 1)).count_ones();
+        (from_a, i - from_a)
+    }
+
+    /// Decides again whether the items in `unclear` are matched, wherever their equal items are. Those that are repeated must be
+    /// among them, so that ranks are counted along.
+    ///
+    /// # Safety
+    /// The sides have these items.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn clear<K: Pod, C: KeyOrder<K>>(&mut self, mut unclear: u32, a: Side<K>, b: Side<K>, compare: C) {
+        // Where the equal items of the last repeated item of each side begin.
+        let (mut a_run, mut b_run) = (0, 0);
+        while unclear != 0 {
+            let i = unclear.trailing_zeros();
+            unclear &= unclear - 1;
+            let (bit, (a_before, b_before)) = (1 << i, self.before(i));
+            let (a_index, b_index) = (self.a_first + a_before as usize, self.b_first + b_before as usize);
+            let takes_a = self.from_a & bit != 0;
+            let (side, index) = if takes_a { (a, a_index) } else { (b, b_index) };
+            let key = side.get(index);
+            let mut rank = 0;
+            if self.repeated & bit != 0 {
+                let earlier = if takes_a { self.from_a } else { !self.from_a } & (bit - 1);
+                let run = if earlier == 0 {
+                    side.first_equal(index, key, compare)
+                } else if self.repeated & (1 << (31 - earlier.leading_zeros())) == 0 {
+                    index - 1
+                } else if takes_a {
+                    a_run
+                } else {
+                    b_run
+                };
+                if takes_a {
+                    a_run = run;
+                } else {
+                    b_run = run;
+                }
+                rank = index - run;
+            }
+            let is_matched = if takes_a {
+                rank < b.all.len() - b_index && !compare.less(key, b.get(b_index + rank))
+            } else {
+                rank < a_index && !compare.less(a.get(a_index - 1 - rank), key)
+            };
+            self.matched = if is_matched { self.matched | bit } else { self.matched & !bit };
+        }
+    }
+
+    /// Returns which items are kept.
+    #[inline(always)]
+    fn kept(self, keep: Keep) -> u32 {
+        let all = |keeps: u32| 0u32.wrapping_sub(keeps);
+        let first = (self.matched & all(keep.matched)) | (!self.matched & all(keep.unmatched));
+        (self.from_a & first) | (!self.from_a & !self.matched & all(keep.second))
+    }
+}
+
+/// Merges `ITEMS` items from output `first` of the tile on, or those that there are, and decides which of them are matched.
+///
+/// # Safety
+/// The sides are those of the tile, whose keys are in shared memory, and `first` is at most `part.count`, which is not 0.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn merge_items<K: Pod, C: KeyOrder<K>, const ITEMS: usize>(
+    keys: Shared<K>,
+    part: Tile,
+    (a, b): (Side<K>, Side<K>),
+    first: u32,
+    compare: C,
+) -> Items {
+    let mut walk = Walk::new(keys, part, first, compare);
+    let (a_first, b_first) = (part.a_start + walk.a as usize, part.b_start + (walk.b - part.a_len) as usize);
+    let mut items = Items { a_first, b_first, from_a: 0, repeated: 0, matched: 0 };
+    // The last item of each side, if there is one.
+    let (mut has_a, mut has_b) = (a_first > 0, b_first > 0);
+    let mut last_a = if has_a { a.get(a_first - 1) } else { K::zeroed() };
+    let mut last_b = if has_b { b.get(b_first - 1) } else { K::zeroed() };
+    let mut unclear = 0;
+    for i in 0..ITEMS {
+        let takes_a = walk.takes_a(compare);
+        let (_, key) = walk.item(takes_a);
+        let (has_last, last) = if takes_a { (has_a, last_a) } else { (has_b, last_b) };
+        let is_repeated = has_last & !compare.less(last, key);
+        // The first item of the other side that may be equal. The tile may not have it.
+        let is_inside = walk.b < part.count;
+        let (is_there, low, high) = if takes_a { (is_inside, key, walk.item(false).1) } else { (has_a, last_a, key) };
+        let is_matched = is_there & !compare.less(low, high);
+        items.from_a |= u32::from(takes_a) << i;
+        items.repeated |= u32::from(is_repeated) << i;
+        items.matched |= u32::from(is_matched) << i;
+        unclear |= u32::from(is_repeated | (takes_a & !is_inside)) << i;
+        if takes_a {
+            (has_a, last_a) = (true, key);
+        } else {
+            (has_b, last_b) = (true, key);
+        }
+        walk.step(keys, takes_a);
+    }
+    let here = part.count - first;
+    let exist = if here < ITEMS as u32 { (1 << here) - 1 } else { u32::MAX };
+    items.clear(unclear & exist, a, b, compare);
+    items
+}
+
 /// Keeps some items of two sorted sides, in merged order, in tiles of `THREADS * ITEMS` items.
 ///
 /// The block loads its pieces of both sides into shared memory, and each thread merges `ITEMS` of them, as in a merge of two
-/// sequences. An item's rank `r` is the number of equal items before it on its own side. The thread counts it along; it has
-/// to search only for its first item of each side, and only if that is equal to the one before. In the merged order, equal
+/// sequences. An item's rank `r` is the number of equal items before it on its own side. In the merged order, equal
 /// items of the first side come first. So at an item of the first side, the next item of the second side is the first that
 /// may be equal to it, and the item is matched if the one `r` after that is equal. At an item of the second side, the last
-/// item of the first side is the last that may be equal, and the item is matched if the one `r` before that is. Items
-/// beyond the tile are read from global memory, which happens at the edges of tiles and for long rows of equal items.
+/// item of the first side is the last that may be equal, and the item is matched if the one `r` before that is.
+///
+/// First all ranks are taken to be 0: then the thread has both items in registers. It notes which items this is wrong for, as
+/// bits: those that are equal to the one before them, and those whose other side ends with the tile. They are looked at again, in
+/// a loop of their own, which reads beyond the tile where it must. There, ranks are counted along: a thread searches only for the
+/// rank of its first item of each side. Which side an item came from is a bit, too, so its position is a count of bits.
 ///
 /// The positions of the kept items are compacted in shared memory, a look-back over tiles tells where they go, and they
 /// are written in order, coalesced.
@@ -142,7 +269,6 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
     let tile = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
     let keys = memory.take::<K>(tile);
-    let merged = memory.take::<u16>(tile);
     let compacted = memory.take::<u16>(tile);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
     let tile_place = memory.take::<u64>(1);
@@ -164,60 +290,19 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
     let b = Side { all: b_keys, start: b_start, part: keys.slice(a_len as usize, b_len as usize) };
     let own = thread::thread_idx_x() as usize;
     let first = if own * ITEMS < part.count as usize { (own * ITEMS) as u32 } else { part.count };
-    let mut walk = Walk::new(keys, part, first, compare);
-    // Where the equal items of the last item of each side begin; `NONE` before the first.
-    const NONE: usize = usize::MAX;
-    let (mut a_run, mut b_run) = (NONE, NONE);
-    let mut kept = 0u32;
-    let mut i = 0;
-    while i < ITEMS as u32 && first + i < part.count {
-        let takes_a = walk.takes_a(compare);
-        let (source, key) = walk.item(takes_a);
-        let (a_index, b_index) = (a_start + walk.a as usize, b_start + (walk.b - a_len) as usize);
-        let side = if takes_a { a } else { b };
-        let (index, run) = if takes_a { (a_index, a_run) } else { (b_index, b_run) };
-        let starts = index == 0 || compare.less(side.get(index - 1), key);
-        let run = if starts {
-            index
-        } else if run != NONE {
-            run
-        } else {
-            side.first_equal(index, key, compare)
-        };
-        let rank = index - run;
-        let (is_there, partner) = if takes_a {
-            (rank < b_keys.len() - b_index, b_index + rank)
-        } else {
-            (rank < a_index, a_index.wrapping_sub(rank + 1))
-        };
-        let mut is_matched = false;
-        if is_there {
-            let other = if takes_a { b } else { a }.get(partner);
-            let (low, high) = if takes_a { (key, other) } else { (other, key) };
-            is_matched = !compare.less(low, high);
-        }
-        let keeps = match (takes_a, is_matched) {
-            (true, true) => keep.matched,
-            (true, false) => keep.unmatched,
-            (false, true) => 0,
-            (false, false) => keep.second,
-        };
-        kept |= keeps << i;
-        merged.set((first + i) as usize, source as u16);
-        if takes_a {
-            a_run = run;
-        } else {
-            b_run = run;
-        }
-        walk.step(keys, takes_a);
-        i += 1;
-    }
+    let items = merge_items::<K, C, ITEMS>(keys, part, (a, b), first, compare);
+    let here = part.count - first;
+    let mut kept = items.kept(keep) & if here < ITEMS as u32 { (1 << here) - 1 } else { (1 << ITEMS) - 1 };
 
     let block = scan::exclusive_scan::<u32, Sum, THREADS>(kept.count_ones(), Sum, warp_totals);
     look_back.announce(block.total as u64);
+    let (a_place, b_place) = ((items.a_first - a_start) as u32, (items.b_first - b_start) as u32 + a_len);
     let mut place = block.before as usize;
     while kept != 0 {
-        compacted.set(place, merged.get((first + kept.trailing_zeros()) as usize));
+        let i = kept.trailing_zeros();
+        let (a_before, b_before) = items.before(i);
+        let is_from_a = items.from_a >> i & 1 != 0;
+        compacted.set(place, if is_from_a { a_place + a_before } else { b_place + b_before } as u16);
         place += 1;
         kept &= kept - 1;
     }

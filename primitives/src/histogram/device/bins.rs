@@ -13,6 +13,9 @@ pub trait Bins<H>: Param {
     /// The elements of shared memory that a block has for it.
     const STAGED: usize = 0;
 
+    /// Whether there may be more bins than a block has counters.
+    const MAY_BE_MANY: bool = true;
+
     /// Fills the shared memory.
     ///
     /// # Safety
@@ -42,6 +45,8 @@ pub trait Bins<H>: Param {
 pub struct ByteBins;
 
 impl Bins<u8> for ByteBins {
+    const MAY_BE_MANY: bool = false;
+
     #[inline(always)]
     unsafe fn bin(&self, item: u8, _: Shared<u8>) -> u32 {
         item as u32

@@ -4,7 +4,9 @@
 
 pub(crate) mod arrange;
 
-use super::device::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
+use super::device::{
+    ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, ScatterFirst, SwapEnds, TILE,
+};
 use super::device::{by_index, in_words};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::host::source::{AnySource, Opened, Source};
@@ -95,7 +97,8 @@ fn run_gather(
 /// Computes `output[indices[i]] = input[i]`. Other places stay as they are. If several elements have the same index, the
 /// last one wins. Elements whose index is out of range are left out. Returns how many there were.
 ///
-/// It takes 8 bytes of memory per output, and two passes over the indices. [`scatter_unchecked`] takes neither.
+/// It takes 8 bytes and a bit of memory per output, and two more passes over the indices if some are equal.
+/// [`scatter_unchecked`] takes neither.
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many indices as inputs; [`Error::OutOfMemory`]; any launch error.
@@ -119,20 +122,35 @@ fn scatter_last(
     expect_len("the indices of a scatter", input.len(), indices.len())?;
     let (len, indices) = (indices.len(), indices.open(stream)?);
     let mut outside = none_outside(stream)?;
-    if len == 0 {
+    if len == 0 || input.size() == 0 {
         return Ok(outside);
     }
-    let mut last = stream.zeroed::<u64>(output.len())?;
+    let places = output.len();
+    let mut claimed = stream.zeroed::<u32>(places.div_ceil(32) + 1)?;
+    let mut last = stream.uninit::<u64>(places)?;
+    let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
+    let free = (claimed.raw_view_mut(stream)?, last.raw_view_mut(stream)?);
+    by_index!((word(from, to.as_const()), indices.size()) => (W, P), {
+        let kernel = ScatterFirst::<W, P>::new(
+            from.words(), indices.fused(), to.words(), words::<W>(from), free.0, free.1, count,
+        );
+        // A few elements may go to one of many places, whose numbers are to be cleared.
+        let blocks = len.div_ceil(TILE).max(places.div_ceil(16 * TILE));
+        // SAFETY: at least one block per tile of elements; there is an index for each input. The bits are zero, one per place and a
+        // word. The output is borrowed mutably.
+        unsafe { stream.launch(kernel, blocks)? };
+    });
+    if places == 0 {
+        return Ok(outside);
+    }
+    let repeated = claimed.slice(places.div_ceil(32)..)?.raw_view(stream)?;
     number!(indices.size() => P, {
-        let kernel = ClaimPlaces::<P>::new(indices.fused(), last.raw_view_mut(stream)?, count);
+        let kernel = ClaimPlaces::<P>::new(indices.fused(), last.raw_view_mut(stream)?, repeated);
         // SAFETY: one block per tile; the numbers are zero, one per place.
         unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
     });
-    if !output.is_empty() {
-        let last = last.raw_view(stream)?;
-        run_scatter(stream, input.raw_view(stream)?, &indices, output.raw_view_mut(stream)?, last)?;
-    }
+    run_scatter(stream, from, &indices, to, last.raw_view(stream)?, repeated)?;
     Ok(outside)
 }
 
@@ -161,16 +179,30 @@ fn scatter_distinct(
 ) -> Result<(), Error> {
     expect_len("the indices of a scatter", input.len(), indices.len())?;
     let indices = indices.open(stream)?;
-    run_scatter(stream, input.raw_view(stream)?, &indices, output.raw_view_mut(stream)?, Global::empty())
+    run_scatter(
+        stream,
+        input.raw_view(stream)?,
+        &indices,
+        output.raw_view_mut(stream)?,
+        Global::empty(),
+        Global::empty(),
+    )
 }
 
-fn run_scatter(stream: &Stream, from: Column, indices: &Opened, to: ColumnMut, last: Global<u64>) -> Result<(), Error> {
+fn run_scatter(
+    stream: &Stream,
+    from: Column,
+    indices: &Opened,
+    to: ColumnMut,
+    last: Global<u64>,
+    repeated: Global<u32>,
+) -> Result<(), Error> {
     if from.len() == 0 || from.size() == 0 {
         return Ok(());
     }
     by_index!((word(from, to.as_const()), indices.size()) => (W, P), {
         let (words, from) = (words::<W>(from), from.words());
-        let kernel = ScatterElements::<W, P>::new(from, indices.fused(), to.words(), words, last);
+        let kernel = ScatterElements::<W, P>::new(from, indices.fused(), to.words(), words, last, repeated);
         // SAFETY: one block per tile; there is an index for each input; each place is claimed once, or the caller
         // guarantees it. The output is borrowed mutably.
         unsafe { stream.launch(kernel, from.len().div_ceil(TILE)) }
