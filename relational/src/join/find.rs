@@ -12,9 +12,9 @@ use gpu_primitives::{DeviceVec, Error, Stream, histogram, multisplit, search, tr
 /// A table of the left side is worth a sort of the pairs if the right side is so many times longer.
 const FAR_SMALLER: usize = 4;
 
-/// [`Method::Auto`] hashes from so many rows on the left, and on the right: below, a search in what is in the caches is as fast, and
-/// does not wait.
-const HASH_FROM: (usize, usize) = (1 << 20, 1 << 16);
+/// [`Method::Auto`] hashes from so many rows on the left, and on the right. With fewer on the left, the table takes longer than searches (H200: 0.16
+/// to 0.38 ms, against 0.11 to 0.22 ms of a sort; from there on, a row takes about half the time of a search).
+const HASH_FROM: (usize, usize) = (1 << 22, 1 << 12);
 
 /// Returns whether a join should build its table of the left side.
 pub(super) const fn is_far_smaller(left: usize, right: usize) -> bool {

@@ -56,7 +56,15 @@ impl Event {
     }
 
     /// Returns the driver's handle (a `CUevent` or `cudaEvent_t`), so that another library can wait for the event; `None` on the CPU. The
-    /// handle is valid as long as the event.
+    /// handle is valid as long as the event. The other way round, see [`Stream::wait_cuda_event`](crate::Stream::wait_cuda_event).
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let event = Device::cpu().stream()?.record()?;
+    /// assert_eq!(event.cuda_event(), None);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[must_use]
     pub fn cuda_event(&self) -> Option<*mut c_void> {
         match &self.mark {

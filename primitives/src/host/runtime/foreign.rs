@@ -362,6 +362,19 @@ impl<T: Pod> RawMemory<T> {
 
     /// Returns the memory as a vector, for what is made of vectors. Dropping it frees nothing.
     ///
+    /// ```
+    /// use gpu_primitives::{Device, Error, RawMemory};
+    ///
+    /// let device = Device::cpu();
+    /// let stream = device.stream()?;
+    /// let mut numbers = [1u32, 2, 3];
+    /// let memory = RawMemory::new(&device, numbers.as_mut_ptr(), 3)?;
+    /// // SAFETY: the array lives longer than the vector, and nothing writes it.
+    /// let vector = unsafe { memory.into_vec(&stream)? };
+    /// assert_eq!(vector.to_vec(&stream)?, [1, 2, 3]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Safety
     /// Same as [`lend`](Self::lend), until the vector has been dropped and all work that uses it is done. The vector is not written, and not
     /// given to [`DeviceVec::into_raw`].
