@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         positions,
         positions_of_halves,
         both_extremes,
+        extremes_of_zeros,
         misaligned_slices,
         floats_are_deterministic,
         large,
@@ -203,6 +204,24 @@ fn both_extremes(device: &Device) {
         f64: f64::from_bits;
         half::f16: |x| half::f16::from_bits(x as u16);
         half::bf16: |x| half::bf16::from_bits(x as u16);
+    }
+}
+
+/// Of zeros, the negative one is the smaller one, wherever it is. Without numbers, there are the identities.
+fn extremes_of_zeros(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [2, 33, 20_000] {
+        for place in [0, 1, len / 2, len - 1] {
+            let mut host = vec![f32::NAN; len];
+            host[place] = -0.0;
+            host[(place + 1) % len] = 0.0;
+            let input = stream.upload(&host).unwrap();
+            let [least, most] = reduce::min_max(&stream, &input).unwrap().get(&stream).unwrap();
+            assert_eq!([least.to_bits(), most.to_bits()], [(-0.0f32).to_bits(), 0], "{len}, {place}");
+        }
+        let none = stream.upload(&vec![f32::from_bits(0xFFC0_1234); len]).unwrap();
+        let found = reduce::min_max(&stream, &none).unwrap().get(&stream).unwrap();
+        assert_eq!(found, [f32::INFINITY, f32::NEG_INFINITY]);
     }
 }
 

@@ -45,6 +45,11 @@ pub trait ShortCode: RadixCode {
     #[doc(hidden)]
     fn of_halves(halves: [u64; 2]) -> Self;
 
+    /// Returns the next larger number; 0 after the largest.
+    #[doc(hidden)]
+    #[must_use]
+    fn successor(self) -> Self;
+
     /// Returns the order of such numbers that begins with the largest, for kernels that load them.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
@@ -89,6 +94,11 @@ macro_rules! loaded_as_they_are {
             #[inline(always)]
             fn of_halves(halves: [u64; 2]) -> Self {
                 halves[0] as $code
+            }
+
+            #[inline(always)]
+            fn successor(self) -> Self {
+                self.wrapping_add(1)
             }
 
             #[cfg(not(target_arch = "nvptx64"))]
@@ -138,6 +148,11 @@ impl ShortCode for u128 {
     #[inline(always)]
     fn of_halves(halves: [u64; 2]) -> Self {
         (halves[1] as u128) << 64 | halves[0] as u128
+    }
+
+    #[inline(always)]
+    fn successor(self) -> Self {
+        self.wrapping_add(1)
     }
 
     #[cfg(not(target_arch = "nvptx64"))]

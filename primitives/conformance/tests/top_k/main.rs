@@ -13,10 +13,10 @@ use gpu_primitives::source::{constant, counted, map};
 use gpu_primitives::top_k::{self, Position, RowCounts, Rows};
 use gpu_primitives::{CpuOptions, Device, Error, Stream, reduce, select};
 use rows::{
-    counts_in_a_graph, counts_of_rows_of_one_block, counts_of_sifted_rows, long_rows, rows_at_offsets,
-    rows_at_tile_edges, rows_in_a_graph, rows_in_order_of_many, rows_nearly_all_wanted, rows_of_every_type,
-    sifted_row_adversaries, sifted_row_sources, sifted_rows, sifted_rows_at_offsets, sifted_rows_of_every_type,
-    small_counts_of_rows, small_rows, wrong_rows,
+    counts_in_a_graph, counts_of_rows_of_one_block, counts_of_sifted_rows, few_of_rows, few_of_rows_in_any_schedule,
+    long_rows, rows_at_offsets, rows_at_tile_edges, rows_in_a_graph, rows_in_order_of_many, rows_nearly_all_wanted,
+    rows_of_every_type, sifted_row_adversaries, sifted_row_sources, sifted_rows, sifted_rows_at_offsets,
+    sifted_rows_of_every_type, small_counts_of_rows, small_rows, wrong_rows,
 };
 use sifted::{sifted_adversaries, sifted_device_lengths, sifted_edges, sifted_schedules, sifted_sources, sifted_types};
 use std::fmt::Debug;
@@ -58,6 +58,8 @@ fn main() -> ExitCode {
         rows_at_offsets,
         rows_in_order_of_many,
         rows_nearly_all_wanted,
+        few_of_rows,
+        few_of_rows_in_any_schedule,
         wrong_rows,
         rows_in_a_graph,
         sifted_rows,

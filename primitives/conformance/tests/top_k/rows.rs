@@ -151,20 +151,65 @@ pub fn rows_in_a_graph(device: &Device) {
     assert_eq!(positions.to_vec(&stream).unwrap()[10..], order.iter().map(|&at| at as u32).collect::<Vec<_>>());
 }
 
-/// The shortest rows that are read by several blocks.
-const LONG_ROW: usize = 1 << 13;
+/// Rows of which so few are wanted that one launch finds them: around the tiles of small and large blocks, with one block per row
+/// and several; and such that many elements reach the threshold of a block.
+pub fn few_of_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    for (len, k) in [(1023, 64), (1024, 63), (1025, 64), (2049, 1), (4097, 64), (4100, 65), (300, 256), (255, 256)] {
+        check_rows(&stream, &numbers(31, 2 * len), &[len; 2], k, true);
+    }
+    let lens = [5000, 0, 2048, 70];
+    let all: usize = lens.iter().sum();
+    for k in [64, 256] {
+        check_rows(&stream, &vec![7u32; all], &lens, k, false);
+        check_rows(&stream, &(0..all as u32).collect::<Vec<_>>(), &lens, k, false);
+        check_rows(&stream, &(0..all as u32).rev().collect::<Vec<_>>(), &lens, k, false);
+        // The largest are all in the same lanes, and many are equal.
+        let in_lanes: Vec<u32> = (0..all as u32).map(|i| u32::from(i % 128 < 8) * (i % 1000)).collect();
+        check_rows(&stream, &in_lanes, &lens, k, false);
+    }
+    // Nothing is larger than the smallest of the best ones.
+    check_rows(&stream, &vec![u32::MAX; 5000], &[5000], 3, true);
+    check_rows(&stream, &vec![u128::MAX; 1300], &[1300], 3, true);
+    if is_gpu(device) || is_long() {
+        for (rows, len, k) in [(1, 300_000, 256), (3, 100_001, 100), (500, 1000, 8), (40, 8193, 64)] {
+            check_rows(&stream, &numbers(32, rows * len), &vec![len; rows], k, true);
+            let floats: Vec<f32> = numbers(33, rows * len).into_iter().map(f32::from_bits).collect();
+            check_rows(&stream, &floats, &vec![len; rows], k, true);
+            let wide: Vec<u64> = random(34).take(rows * len).collect();
+            check_rows(&stream, &wide, &vec![len; rows], k, true);
+            let few: Vec<u32> = numbers(35, rows * len).into_iter().map(|x| x % 7).collect();
+            check_rows(&stream, &few, &vec![len; rows], k, true);
+        }
+    }
+}
+
+/// Where the blocks of a row end first depends on the schedule; the result does not.
+pub fn few_of_rows_in_any_schedule(device: &Device) {
+    let lens = [9000, 4100];
+    let host: Vec<u32> = numbers(36, 13_100).into_iter().map(|x| x % 50).collect();
+    for (_, stream) in adversarial_streams(device, 2).take(3) {
+        check_rows(&stream, &host, &lens, 64, false);
+    }
+}
+
+/// The shortest rows that are read by several blocks, if so many are wanted that several launches are needed.
+const LONG_ROW: usize = 32 * MANY;
+
+/// The fewest wanted elements for which several launches are needed.
+const MANY: usize = 257;
 
 pub fn sifted_rows(device: &Device) {
     let stream = device.stream().unwrap();
-    check_rows(&stream, &numbers(60, 2 * (LONG_ROW + 1)), &[LONG_ROW + 1; 2], 64, true);
+    check_rows(&stream, &numbers(60, 2 * (LONG_ROW + 1)), &[LONG_ROW + 1; 2], MANY, true);
     if !is_checked(device) {
-        check_rows(&stream, &numbers(60, LONG_ROW), &[LONG_ROW], 256, true);
+        check_rows(&stream, &numbers(60, LONG_ROW), &[LONG_ROW], MANY, true);
         check_rows(&stream, &numbers(60, LONG_ROW + 130), &[LONG_ROW + 130], 1, true);
     }
     // Threads are simulated slowly.
     if is_gpu(device) || is_long() {
         for (rows, len) in [(1, LONG_ROW), (3, LONG_ROW + 1), (2, LONG_ROW + 130)] {
-            for k in [1, 2, 64, 255, 256] {
+            for k in [1, 2, 64, 255, 256, 257] {
                 check_rows(&stream, &numbers(60, rows * len), &vec![len; rows], k, true);
             }
         }
@@ -181,7 +226,7 @@ pub fn sifted_rows_of_every_type(device: &Device) {
     macro_rules! check {
         ($($type:ty: $from:expr;)*) => { $(
             let host: Vec<$type> = bits.iter().map($from).collect();
-            check_rows(&stream, &host, &[LONG_ROW; 2], 30, true);
+            check_rows(&stream, &host, &[LONG_ROW; 2], if is_checked(device) { 30 } else { MANY }, true);
         )* };
     }
     check! {
@@ -206,7 +251,9 @@ pub fn sifted_rows_at_offsets(device: &Device) {
     let lens = if is_gpu(device) || is_long() { &lens[..] } else { &lens[..4] };
     // The mean decides for all.
     let lens: Vec<usize> = lens.iter().copied().chain([4 * LONG_ROW]).collect();
-    check_rows(&stream, &numbers(64, lens.iter().sum()), &lens, 30, false);
+    for k in [30, MANY] {
+        check_rows(&stream, &numbers(64, lens.iter().sum()), &lens, k, false);
+    }
 }
 
 /// Rows whose lists are of no use, beside others.
@@ -220,14 +267,19 @@ pub fn sifted_row_adversaries(device: &Device) {
         .chain((0..len as u32).rev())
         .collect();
     check_rows(&stream, &mixed, &[len; 4], 40, true);
+    if !is_checked(device) {
+        check_rows(&stream, &mixed, &[len; 4], MANY, true);
+    }
     if !(is_gpu(device) || is_long()) {
         return;
     }
     // All large elements where no sample looks, and many equal ones at the border.
     let late: Vec<u32> = (0..4 * len as u32).map(|i| if i % 97 == 0 { 5 } else { u32::from(i % 128 > 120) }).collect();
     check_rows(&stream, &late, &[4 * len], 100, true);
+    check_rows(&stream, &late, &[4 * len], MANY, true);
     for (_, stream) in adversarial_streams(device, 1).take(3) {
         check_rows(&stream, &mixed, &[len; 4], 40, true);
+        check_rows(&stream, &mixed, &[len; 4], MANY, true);
     }
 }
 
@@ -237,9 +289,8 @@ pub fn sifted_row_sources(device: &Device) {
     let input = stream.upload(&host).unwrap();
     // From an address that wide accesses cannot begin at.
     let slice = input.slice(1..).unwrap();
-    let k = 20;
-    let (mut keys, mut positions) = (stream.uninit::<u32>(2 * k).unwrap(), stream.uninit::<u32>(2 * k).unwrap());
-    for mapped in [false, true] {
+    for (mapped, k) in [(false, 20), (true, 20), (false, MANY), (true, MANY)] {
+        let (mut keys, mut positions) = (stream.uninit::<u32>(2 * k).unwrap(), stream.uninit::<u32>(2 * k).unwrap());
         let rows = Rows::of_len(LONG_ROW);
         if mapped {
             let flipped = map(slice, map!(|x: u32| -> u32 { x ^ 0xFFFF }));

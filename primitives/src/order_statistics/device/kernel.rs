@@ -1,7 +1,7 @@
 //! The kernel that keeps the numbers in which wanted ranks lie, digit by digit.
 
 use super::cuts::{Cuts, NO_SLOT, Wanted};
-use super::pick::Picker;
+use super::pick::{Picked, Picker};
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, warp_id};
 use crate::arch::{Order, Scope, opaque, thread};
 use crate::block::warp;
@@ -11,21 +11,25 @@ use crate::monoid::Sum;
 use crate::sort::ShortCode;
 use crate::top_k::device::code::Coding;
 use crate::top_k::device::histogram::{BINS, Histogram};
-use crate::top_k::device::tile::{Candidates, ROWS, run_len};
+use crate::top_k::device::numbers::Numbers;
+use crate::top_k::device::tile::{Candidates, first_of_run, place_in_run, run_of};
 use crate::view::{GlobalMut, SharedMemory};
 use bytemuck::{Pod, Zeroable};
 
 /// The threads per block.
 pub(crate) const THREADS: u32 = 256;
 
-/// The blocks that must fit on a multiprocessor.
+/// The blocks that must fit on a multiprocessor: with more, registers are spilled.
 pub(crate) const MIN_BLOCKS: u32 = 2;
 
-/// The elements of a warp's run. Its parts are as long as those of top-k, so that as many bytes are in flight.
-const RUN: usize = 2 * run_len(4);
+/// The rows of a warp's run: as many accesses of 16 bytes are in flight per thread.
+const ROWS: usize = 6;
 
-/// The elements of a tile.
-pub(crate) const TILE: usize = (THREADS / LANES) as usize * RUN;
+/// Returns the elements of a tile.
+#[must_use]
+pub const fn tile_len(vec: usize) -> usize {
+    (THREADS / LANES) as usize * run_of(vec, ROWS)
+}
 
 /// What is known after some digits. Nothing before the first: all zero.
 #[repr(C)]
@@ -155,152 +159,269 @@ pub unsafe fn keep_ranks<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
     wanted: Wanted,
     search: Search<C>,
 ) {
-    let (is_first_block, this) = (thread::block_idx_x() == 0, level as usize);
+    let this = level as usize;
     let before = if level == 0 { Step::zeroed() } else { search.steps.get(this) };
     if before.source == Step::DONE {
-        if is_first_block && thread::thread_idx_x() == 0 {
+        if thread::block_idx_x() == 0 && thread::thread_idx_x() == 0 {
             search.steps.set(this + 1, before);
         }
         return;
     }
-    let (from_input, room) = (before.source == 0, search.first_spare.codes.len());
+    let room = search.first_spare.codes.len();
     let all = input.count();
-    let len = if from_input { all } else { (search.moved.get(before.base as usize - 1) as usize).min(room) };
+    let len = if before.source == 0 { all } else { (search.moved.get(before.base as usize - 1) as usize).min(room) };
     // One block is needed even for no tiles: it says what is known.
-    if thread::block_idx_x() as usize >= len.div_ceil(TILE).max(1) {
+    if thread::block_idx_x() as usize >= len.div_ceil(tile_len(VEC)).max(1) {
         return;
     }
     let mut memory = SharedMemory::new();
     let (histogram, picker) = (Histogram::<THREADS>::take(&mut memory), Picker::take(&mut memory));
     histogram.clear();
-    let ranks = wanted.count as usize;
-    let counts = search.counts.slice(this * BINS, BINS);
-    let rank = |at: usize| {
-        let word = search.ranks.get(this * ranks + at);
-        if level == 0 { wanted.rank(word, all as u64) } else { word }
-    };
-    let picked = picker.pick(counts.as_const(), ranks, rank, |at, rank| {
-        if is_first_block {
-            search.ranks.set((this + 1) * ranks + at, rank);
-            if level == 0 && rank == u64::MAX {
-                search.found(at, u64::MAX);
-            }
-        }
-    });
+    let picked = search.pick(picker, level, wanted, all as u64);
     let is_last = level + 1 == cuts.levels() || picked.kept == picked.slots as u64;
     let moves = !is_last && picked.kept < len as u64 && picked.kept <= room as u64;
-    let (source, target, moved_to) = if before.source == 1 {
-        (search.first_spare, search.second_spare, 2)
-    } else {
-        (search.second_spare, search.first_spare, 1)
-    };
-    if is_first_block {
-        if thread::thread_idx_x() == 0 {
-            let base = if moves { level + 1 } else { before.base };
-            let stays = if moves { moved_to } else { before.source };
-            search.steps.set(this + 1, Step { source: if is_last { Step::DONE } else { stays }, base });
-        }
-        let mut bin = thread::thread_idx_x() as usize;
-        while !moves && !is_last && bin < BINS {
-            search.slots.set(this * BINS + bin, picker.slots.get(bin));
-            bin += THREADS as usize;
-        }
+    if thread::block_idx_x() == 0 {
+        search.note(picker, level, before, is_last, moves);
     }
-
-    let (cut, next) = (cuts.cut(level), cuts.cut(if is_last { level } else { level + 1 }));
-    let load = |at: usize| if from_input { coding.encode(input.item(at)) } else { source.codes.get(at) };
-    let position = |at: usize| if from_input { at as u64 } else { source.positions.get(at) };
-    let is_plain = before.base == level && !cut.of_position;
-    // The compiler does not know how often these loops run, and so does not unroll them.
-    let (parts, rows) = (opaque((RUN / run_len(VEC)) as u32) as usize, opaque((ROWS * VEC) as u32) as usize);
-    let mut start = thread::block_idx_x() as usize * TILE + warp_id() as usize * RUN;
+    let list = if before.source == 1 { search.first_spare } else { search.second_spare };
+    let numbers = Numbers { input, coding, first: 0, list, is_list: before.source != 0 };
+    let pass = Pass {
+        numbers,
+        search,
+        cuts,
+        level,
+        base: before.base,
+        picker,
+        picked,
+        histogram,
+        target: if before.source == 1 { search.second_spare } else { search.first_spare },
+        is_last,
+        moves,
+    };
+    let mut start = thread::block_idx_x() as usize * tile_len(VEC) + warp_id() as usize * run_of(VEC, ROWS);
     while start < len {
-        let (mut marked, mut part) = (0u32, 0);
-        while part < parts {
-            let first = start + part * run_len(VEC) + lane_id() as usize;
-            let mut here = 0;
-            if is_plain {
-                let mut numbers = [[C::zeroed(); VEC]; ROWS];
-                for row in 0..ROWS {
-                    for i in 0..VEC {
-                        let at = first + (row * VEC + i) * LANES as usize;
-                        if at < len {
-                            numbers[row][i] = load(at);
-                        }
-                    }
-                }
-                for row in 0..ROWS {
-                    for i in 0..VEC {
-                        let is_there = first + (row * VEC + i) * (LANES as usize) < len;
-                        let bin = cut.bin(numbers[row][i], 0);
-                        let is_near = is_there & (bin >= picked.first) & (bin <= picked.last);
-                        if is_near && picker.slots.get(bin) != NO_SLOT {
-                            here |= 1 << (row * VEC + i);
-                        }
-                    }
-                }
-            } else {
-                let mut row = 0;
-                while row < rows {
-                    let at = first + row * LANES as usize;
-                    if at < len
-                        && let position = position(at)
-                        && let Some(number) = search.followed(cuts, before.base, level, load(at), position)
-                        && picker.slots.get(cut.bin(number, position)) != NO_SLOT
-                    {
-                        here |= 1 << row;
-                    }
-                    row += 1;
-                }
-            }
-            marked |= here << (part * ROWS * VEC);
-            part += 1;
-        }
-
-        // Most runs of an input have none.
-        if ballot(FULL, marked != 0) != 0 {
-            let mut place = 0;
-            if moves {
-                let up_to = warp::inclusive_scan(marked.count_ones(), Sum);
-                let total = warp::broadcast(up_to, LANES - 1);
-                if lane_id() == 0 {
-                    place = search.moved.atomic_add(this, total as u64, Scope::Gpu, Order::Relaxed);
-                }
-                place = warp::broadcast(place, 0) + (up_to - marked.count_ones()) as u64;
-            }
-            while ballot(FULL, marked != 0) != 0 {
-                let (is_active, mut bin) = (marked != 0, 0);
-                if is_active {
-                    // They are loaded again: they take no registers while a run waits.
-                    let at = start + lane_id() as usize + marked.trailing_zeros() as usize * LANES as usize;
-                    marked &= marked - 1;
-                    let position = position(at);
-                    if let Some(number) = search.followed(cuts, before.base, level, load(at), position) {
-                        let slot = picker.slots.get(cut.bin(number, position));
-                        let number = cut.recode(number, slot);
-                        bin = next.bin(number, position) as u32;
-                        if moves {
-                            target.set(place as usize, number, position);
-                            place += 1;
-                        }
-                        let mut rank = 0;
-                        while is_last && rank < ranks {
-                            if picker.of_ranks.get(rank) == slot && position < all as u64 {
-                                search.found(rank, position);
-                            }
-                            rank += 1;
-                        }
-                    }
-                }
-                if !is_last {
-                    histogram.add(bin, is_active);
-                }
+        let run = (len - start).min(run_of(VEC, ROWS));
+        if pass.only_counts() {
+            pass.count::<VEC>(start, run);
+        } else {
+            let marked = pass.mark::<VEC>(start, run);
+            // Most runs of an input have none.
+            if ballot(FULL, marked != 0) != 0 {
+                pass.keep::<VEC>(start, marked, wanted.count as usize, all as u64);
             }
         }
-        start += thread::grid_dim_x() as usize * TILE;
+        start += thread::grid_dim_x() as usize * tile_len(VEC);
     }
     if !is_last {
         thread::sync_threads();
         histogram.flush(0, search.counts.slice((this + 1) * BINS, BINS));
+    }
+}
+
+impl<C: ShortCode> Search<C> {
+    /// Finds the bins of a digit in which the wanted ranks lie, among `all` elements of the input. The first block notes the ranks
+    /// among the elements that are kept.
+    ///
+    /// # Safety
+    /// All threads of the block must call this once. The counts are those of this digit.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn pick(self, picker: Picker, level: u32, wanted: Wanted, all: u64) -> Picked {
+        let (ranks, this) = (wanted.count as usize, level as usize);
+        let counts = self.counts.slice(this * BINS, BINS);
+        let rank = |at: usize| {
+            let word = self.ranks.get(this * ranks + at);
+            if level == 0 { wanted.rank(word, all) } else { word }
+        };
+        picker.pick(counts.as_const(), ranks, rank, |at, rank| {
+            if thread::block_idx_x() == 0 {
+                self.ranks.set((this + 1) * ranks + at, rank);
+                if level == 0 && rank == u64::MAX {
+                    self.found(at, u64::MAX);
+                }
+            }
+        })
+    }
+
+    /// Writes what is known after a digit: where the numbers in question are, and the slots, if they stay there.
+    ///
+    /// # Safety
+    /// All threads of one block must call this, after the bins were picked.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn note(self, picker: Picker, level: u32, before: Step, is_last: bool, moves: bool) {
+        let this = level as usize;
+        if thread::thread_idx_x() == 0 {
+            let after = if is_last {
+                Step { source: Step::DONE, ..before }
+            } else if moves {
+                Step { source: if before.source == 1 { 2 } else { 1 }, base: level + 1 }
+            } else {
+                before
+            };
+            self.steps.set(this + 1, after);
+        }
+        let mut bin = thread::thread_idx_x() as usize;
+        while !moves && !is_last && bin < BINS {
+            self.slots.set(this * BINS + bin, picker.slots.get(bin));
+            bin += THREADS as usize;
+        }
+    }
+}
+
+/// One look at the numbers in question, when the bins of a digit are known.
+#[derive(Clone, Copy)]
+struct Pass<C, I> {
+    numbers: Numbers<C, I, u64>,
+    search: Search<C>,
+    cuts: Cuts,
+    level: u32,
+    /// The digits that are part of the numbers.
+    base: u32,
+    picker: Picker,
+    picked: Picked,
+    histogram: Histogram<THREADS>,
+    /// Where numbers are moved.
+    target: Candidates<C, u64>,
+    is_last: bool,
+    moves: bool,
+}
+
+impl<C: ShortCode, I: Input<C::Repr>> Pass<C, I> {
+    /// Returns whether the numbers in question stay in the input, and only their next digits are counted: often they are most of
+    /// the input.
+    #[inline(always)]
+    fn only_counts(self) -> bool {
+        !self.numbers.is_list && !self.moves && !self.is_last
+    }
+
+    /// Returns the number as it is written after the digit, if it lies in a wanted bin.
+    ///
+    /// # Safety
+    /// The bins were picked, and earlier launches have written the slots before.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn kept(self, number: C, position: u64) -> Option<C> {
+        let number = self.search.followed(self.cuts, self.base, self.level, number, position)?;
+        let cut = self.cuts.cut(self.level);
+        let slot = self.picker.slots.get(cut.bin(number, position));
+        if slot == NO_SLOT { None } else { Some(cut.recode(number, slot)) }
+    }
+
+    /// Counts the next digits of those numbers of a run that lie in wanted bins.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this. There are `len` numbers of the input from `start` on, at most a run of them.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn count<const VEC: usize>(self, start: usize, len: usize) {
+        let next = self.cuts.cut(self.level + 1);
+        // The compiler does not know how often this loop runs, and so does not unroll it.
+        let (mut row, rows) = (0, opaque(ROWS as u32));
+        while row < rows {
+            let (first, len) = self.row::<VEC>(row, start, len);
+            let codes = self.numbers.load::<VEC, 1>(first, len)[0];
+            for i in 0..VEC {
+                let at = place_in_run::<VEC>(i as u32);
+                let position = (first + at) as u64;
+                let number = if at < len { self.kept(codes[i], position) } else { None };
+                let bin = if let Some(number) = number { next.bin(number, position) } else { 0 };
+                self.histogram.add(bin as u32, number.is_some());
+            }
+            row += 1;
+        }
+    }
+
+    /// Returns where a row of a run begins, and the length of the row.
+    #[inline(always)]
+    fn row<const VEC: usize>(self, row: u32, start: usize, len: usize) -> (usize, usize) {
+        let (before, row_len) = (row as usize * run_of(VEC, 1), run_of(VEC, 1));
+        (start + before.min(len), len.saturating_sub(before).min(row_len))
+    }
+
+    /// Returns the lane's numbers of a run that lie in wanted bins, one bit for each.
+    ///
+    /// # Safety
+    /// There are `len` numbers from `start` on, at most a run of them.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn mark<const VEC: usize>(self, start: usize, len: usize) -> u32 {
+        let (cut, mut marked) = (self.cuts.cut(self.level), 0);
+        if self.base == self.level && !cut.of_position {
+            let codes = self.numbers.load::<VEC, ROWS>(start, len);
+            for row in 0..ROWS {
+                for i in 0..VEC {
+                    let bin = cut.bin(codes[row][i], 0);
+                    let is_near = (bin >= self.picked.first) & (bin <= self.picked.last);
+                    if is_near && self.picker.slots.get(bin) != NO_SLOT {
+                        marked |= 1 << (row * VEC + i);
+                    }
+                }
+            }
+            return marked & first_of_run::<VEC, ROWS>(len);
+        }
+        // The compiler does not know how often this loop runs, and so does not unroll it.
+        let (mut row, rows) = (0, opaque(ROWS as u32));
+        while row < rows {
+            let (first, len) = self.row::<VEC>(row, start, len);
+            let codes = self.numbers.load::<VEC, 1>(first, len)[0];
+            for i in 0..VEC {
+                let at = place_in_run::<VEC>(i as u32);
+                if at < len && self.kept(codes[i], self.numbers.position(first + at)).is_some() {
+                    marked |= 1 << (row * VEC as u32 + i as u32);
+                }
+            }
+            row += 1;
+        }
+        marked
+    }
+
+    /// Keeps the marked numbers of a run: counts their next digits, and moves them. After the last digit, their positions are
+    /// results.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this. The marked numbers are there, and there are so many ranks.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn keep<const VEC: usize>(self, start: usize, mut marked: u32, ranks: usize, all: u64) {
+        let (cut, next) =
+            (self.cuts.cut(self.level), self.cuts.cut(if self.is_last { self.level } else { self.level + 1 }));
+        let mut place = 0;
+        if self.moves {
+            let up_to = warp::inclusive_scan(marked.count_ones(), Sum);
+            let total = warp::broadcast(up_to, LANES - 1);
+            if lane_id() == 0 {
+                place = self.search.moved.atomic_add(self.level as usize, total as u64, Scope::Gpu, Order::Relaxed);
+            }
+            place = warp::broadcast(place, 0) + (up_to - marked.count_ones()) as u64;
+        }
+        while ballot(FULL, marked != 0) != 0 {
+            let (is_active, mut bin) = (marked != 0, 0);
+            if is_active {
+                // They are loaded again: they take no registers while a run waits.
+                let at = start + place_in_run::<VEC>(marked.trailing_zeros());
+                marked &= marked - 1;
+                let (number, position) = self.numbers.get(at);
+                if let Some(number) = self.search.followed(self.cuts, self.base, self.level, number, position) {
+                    let slot = self.picker.slots.get(cut.bin(number, position));
+                    let number = cut.recode(number, slot);
+                    bin = next.bin(number, position) as u32;
+                    if self.moves {
+                        self.target.set(place as usize, number, position);
+                        place += 1;
+                    }
+                    let mut rank = 0;
+                    while self.is_last && rank < ranks {
+                        if self.picker.of_ranks.get(rank) == slot && position < all {
+                            self.search.found(rank, position);
+                        }
+                        rank += 1;
+                    }
+                }
+            }
+            if !self.is_last {
+                self.histogram.add(bin, is_active);
+            }
+        }
     }
 }

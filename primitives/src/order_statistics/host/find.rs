@@ -6,11 +6,11 @@ use super::Ranks;
 use crate::host::runtime::column::ColumnMut;
 use crate::input::SourceArg;
 use crate::order_statistics::device::cuts::{Cuts, MAX_RANKS, Wanted};
-use crate::order_statistics::device::kernel::{KeepRanks, MIN_BLOCKS, Search, Step, TILE};
+use crate::order_statistics::device::kernel::{KeepRanks, MIN_BLOCKS, Search, Step, tile_len};
 use crate::sort::ShortCode;
 use crate::top_k::device::code::{Coding, Digit};
 use crate::top_k::device::histogram::BINS;
-use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS as COUNT_BLOCKS, tile_len};
+use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS as COUNT_BLOCKS, tile_len as count_tile};
 use crate::top_k::device::sift::Sifted;
 use crate::top_k::device::tile::Candidates;
 use crate::top_k::host::find::{Memory, clear_if_codes_can_change};
@@ -27,7 +27,7 @@ pub(super) fn find<C: ShortCode, const VEC: usize>(
 ) -> Result<(), Error> {
     let (len, coding) = (keys.len(), keys.coding);
     // All memory is allocated before anything is written.
-    let room = (len / 16).max(len.min(TILE));
+    let room = (len / 16).max(len.min(tile_len(4)));
     let mut spares = [Memory::<C, u64>::new(stream, room)?, Memory::new(stream, room)?];
     let [first, second] = &mut spares;
     let spares = [first.view(stream)?, second.view(stream)?];
@@ -66,7 +66,7 @@ fn count<C: ShortCode, const VEC: usize>(
         .followed_by(|next| next.kernel::<KeepRanks<C, SourceArg, VEC>>());
     let blocks = COUNT_BLOCKS as usize * stream.device().limits().multiprocessors as usize;
     // SAFETY: all are wanted, and the counts are zero.
-    unsafe { stream.launch(kernel, len.div_ceil(tile_len(VEC)).min(blocks)) }
+    unsafe { stream.launch(kernel, len.div_ceil(count_tile(VEC)).min(blocks)) }
 }
 
 /// The memory for ranks that are searched for at the same time.
@@ -123,7 +123,7 @@ impl Batch {
         for level in 0..self.cuts.levels() {
             let kernel = KeepRanks::<C, SourceArg, VEC>::new(input, coding, self.cuts, level, wanted, search);
             // SAFETY: the memory was made for these digits and ranks. The launches before have left what this one needs.
-            unsafe { stream.launch(kernel, len.div_ceil(TILE).min(blocks))? };
+            unsafe { stream.launch(kernel, len.div_ceil(tile_len(VEC)).min(blocks))? };
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
+use crate::arch::thread;
 use crate::arch::warp::{LANES, warp_id};
-use crate::arch::{Order, Scope, thread};
 use crate::block::exchange::WarpExchange;
+use crate::block::last::is_last;
 use crate::block::{scan, warp};
 use crate::form::kernel;
 use crate::input::{Input, SourceArg};
@@ -26,7 +27,7 @@ pub const fn shared<T>(vec: usize, rows: usize) -> usize {
 /// Combines all elements in one launch.
 ///
 /// A block combines `tiles` consecutive tiles of `256 * VEC * ROWS` elements to one value. The last block to finish
-/// combines the values of all blocks in the same way. It also zeroes the counter for the next launch.
+/// combines the values of all blocks in the same way.
 ///
 /// Without `commutes`, the elements must be combined in order, and a lane that loads rows has elements of every part of the tile. So a warp
 /// exchanges its rows through shared memory, as in the scan, and each lane combines `VEC * ROWS` consecutive elements.
@@ -63,7 +64,7 @@ pub unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize
         exchange: WarpExchange::<T, VEC, ROWS>::new(memory.take(warps * WarpExchange::<T, VEC, ROWS>::LEN)),
         warp_totals: memory.take::<T>(warps),
     };
-    let is_last = memory.take::<u32>(1);
+    let flag = memory.take::<u32>(1);
 
     let total =
         block.combine(input, thread::block_idx_x() as usize * tiles as usize, tiles as usize, op, commutes != 0);
@@ -76,15 +77,10 @@ pub unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize
     }
     if thread::thread_idx_x() == 0 {
         partial.set(thread::block_idx_x() as usize, total);
-        // Releases the value to the block that counts last, which acquires those of all blocks.
-        let last = finished.atomic_add(0, 1, Scope::Gpu, Order::AcqRel) + 1 == blocks as u64;
-        is_last.set(0, last as u32);
     }
-    thread::sync_threads();
-    if is_last.get(0) == 0 {
+    if !is_last(finished, blocks, flag) {
         return;
     }
-    thread::fence(Scope::Gpu);
     let total = block.combine(
         partial.as_const(),
         0,
@@ -94,7 +90,6 @@ pub unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize
     );
     if thread::thread_idx_x() == 0 {
         output.set(0, total);
-        finished.atomic_store(0, 0, Scope::Gpu, Order::Relaxed);
     }
 }
 

@@ -8,13 +8,14 @@ use crate::{DeviceValue, Error, Stream};
 use bytemuck::{Pod, Zeroable};
 
 /// The smallest and the largest number, as [`Min`](crate::reduce::Min) and [`Max`](crate::reduce::Max) give them: NaN counts as
-/// absent. It also makes such a pair of a number.
+/// absent. Of zeros, -0.0 is the smaller one, so that the order of the numbers makes no difference. It also makes such a pair of a
+/// number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct MinMax;
 
 macro_rules! min_max {
-    ($($type:ty, $exact:literal, $least:expr, $most:expr, $a:ident, $b:ident, $less:expr, $more:expr;)*) => { $(
+    ($($type:ty, $least:expr, $most:expr, $a:ident, $b:ident, $less:expr, $more:expr;)*) => { $(
         #[operator]
         impl Map<$type> for MinMax {
             type Output = [$type; 2];
@@ -27,8 +28,8 @@ macro_rules! min_max {
 
         #[operator]
         impl Monoid<[$type; 2]> for MinMax {
-            const EXACT: bool = $exact;
-            const COMMUTATIVE: bool = $exact;
+            const EXACT: bool = true;
+            const COMMUTATIVE: bool = true;
 
             #[inline(always)]
             fn identity(&self) -> [$type; 2] {
@@ -45,15 +46,16 @@ macro_rules! min_max {
 
 macro_rules! integers {
     ($($type:ty)*) => {
-        min_max! { $($type, true, <$type>::MIN, <$type>::MAX, a, b, b[0] < a[0], b[1] > a[1];)* }
+        min_max! { $($type, <$type>::MIN, <$type>::MAX, a, b, b[0] < a[0], b[1] > a[1];)* }
     };
 }
 
 macro_rules! floats {
     ($($type:ty)*) => {
         min_max! { $(
-            $type, false, <$type>::NEG_INFINITY, <$type>::INFINITY, a, b,
-            b[0] < a[0] || a[0].is_nan(), b[1] > a[1] || a[1].is_nan();
+            $type, <$type>::NEG_INFINITY, <$type>::INFINITY, a, b,
+            b[0] < a[0] || a[0].is_nan() || b[0] == a[0] && b[0].to_bits() > a[0].to_bits(),
+            b[1] > a[1] || a[1].is_nan() || b[1] == a[1] && b[1].to_bits() < a[1].to_bits();
         )* }
     };
 }

@@ -3,11 +3,12 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
-use crate::host::source::{AnySource, Source, map};
-use crate::operator::map;
-use crate::reduce::device::passing::{BLOCKS, CountPassing, FindPassing, THREADS, count_passing, find_passing};
+use crate::host::source::{AnySource, Source};
+use crate::reduce::device::passing::{
+    BLOCKS, CountPassing, FindPassing, Found, Progress, THREADS, count_passing, find_passing,
+};
 use crate::select::{HolePredicate, Predicate};
-use crate::{DeviceValue, Error, Stream, transfer, transform};
+use crate::{DeviceValue, Error, GlobalMut, Stream};
 use bytemuck::Pod;
 
 /// What [`find_first`] returns if no element passes. An input cannot have so many elements.
@@ -40,7 +41,7 @@ pub fn find_first<'a, T: Pod, P: Predicate<T>>(
     const { expect_repr::<T>() };
     let input = input.into_parts()?.lower();
     let _span = crate::span!(stream, "reduce::find_first", input.len());
-    find(stream, &input, HolePredicate::of::<T, P>(predicate), true)
+    position(stream, &input, HolePredicate::of::<T, P>(predicate))
 }
 
 /// Returns 1 if an element passes, else 0. An empty input gives 0. Does not wait.
@@ -114,58 +115,54 @@ pub fn count_if<'a, T: Pod, P: Predicate<T>>(
 }
 
 fn has_any(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate) -> Result<DeviceValue<u8>, Error> {
-    let (found, mut flag) = (find(stream, input, keep, true)?, DeviceValue::uninit(stream)?);
-    let is_found = map(found.as_slice(), map!(|found: u64| -> u8 { (found != u64::MAX) as u8 }));
-    transform::write(stream, is_found, flag.as_mut_slice())?;
-    Ok(flag)
+    has(stream, input, keep, true)
 }
 
 fn has_all(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate) -> Result<DeviceValue<u8>, Error> {
-    let (failed, mut flag) = (find(stream, input, keep, false)?, DeviceValue::uninit(stream)?);
-    let is_none = map(failed.as_slice(), map!(|failed: u64| -> u8 { (failed == u64::MAX) as u8 }));
-    transform::write(stream, is_none, flag.as_mut_slice())?;
+    has(stream, input, keep, false)
+}
+
+/// Returns 1 if there is an element whose test has the result `wanted`, for true; or if there is none, for false.
+fn has(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate, wanted: bool) -> Result<DeviceValue<u8>, Error> {
+    let mut flag = DeviceValue::uninit(stream)?;
+    let to = Found { position: GlobalMut::empty(), flag: flag.as_mut_slice().raw_view_mut(stream)? };
+    find(stream, input, keep, wanted, to)?;
     Ok(flag)
 }
 
-/// Returns the position of the first element whose test has the result `wanted`.
-fn find(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate, wanted: bool) -> Result<DeviceValue<u64>, Error> {
-    let mut position = filled(stream, NOT_FOUND)?;
-    let (len, input) = (input.len(), input.open(stream)?);
-    if len == 0 {
-        return Ok(position);
-    }
-    let to = position.as_mut_slice().raw_view_mut(stream)?;
-    find_passing!(repr_size_or_bytes(input.size()) => (H, ROWS), {
-        let kernel = FindPassing::<H, ROWS>::new(input.fused(), keep, u32::from(wanted), to);
-        // SAFETY: there is a block, and one position.
-        unsafe { stream.launch(kernel, blocks(stream, len, ROWS))? };
-    });
+/// Returns the position of the first element that passes.
+fn position(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate) -> Result<DeviceValue<u64>, Error> {
+    let mut position = DeviceValue::uninit(stream)?;
+    let to = Found { position: position.as_mut_slice().raw_view_mut(stream)?, flag: GlobalMut::empty() };
+    find(stream, input, keep, true, to)?;
     Ok(position)
 }
 
-fn count(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate) -> Result<DeviceValue<u64>, Error> {
-    let mut total = filled(stream, 0)?;
+/// Finds the first element whose test has the result `wanted`.
+fn find(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate, wanted: bool, to: Found) -> Result<(), Error> {
     let (len, input) = (input.len(), input.open(stream)?);
-    if len == 0 {
-        return Ok(total);
-    }
+    let progress = Progress::new(stream.zero_words(Progress::WORDS)?);
+    find_passing!(repr_size_or_bytes(input.size()) => (H, ROWS), {
+        let kernel = FindPassing::<H, ROWS>::new(input.fused(), keep, u32::from(wanted), progress, to);
+        // SAFETY: there is a block, and one result. The words are zeros of the stream.
+        unsafe { stream.launch(kernel, blocks(stream, len, ROWS)) }
+    })
+}
+
+fn count(stream: &Stream, input: &AnySource<'_>, keep: HolePredicate) -> Result<DeviceValue<u64>, Error> {
+    let mut total = DeviceValue::uninit(stream)?;
+    let (len, input) = (input.len(), input.open(stream)?);
+    let progress = Progress::new(stream.zero_words(Progress::WORDS)?);
     let to = total.as_mut_slice().raw_view_mut(stream)?;
     count_passing!(repr_size_or_bytes(input.size()) => (H, ROWS), {
-        let kernel = CountPassing::<H, ROWS>::new(input.fused(), keep, to);
-        // SAFETY: there is a block, and one count.
+        let kernel = CountPassing::<H, ROWS>::new(input.fused(), keep, progress, to);
+        // SAFETY: there is a block, and one count. The words are zeros of the stream.
         unsafe { stream.launch(kernel, blocks(stream, len, ROWS))? };
     });
     Ok(total)
 }
 
-/// Returns a value that the device writes.
-fn filled(stream: &Stream, value: u64) -> Result<DeviceValue<u64>, Error> {
-    let mut filled = DeviceValue::uninit(stream)?;
-    transfer::fill(stream, filled.as_mut_slice(), value)?;
-    Ok(filled)
-}
-
-/// Returns the blocks that run at once, or fewer if there are fewer runs.
+/// Returns the blocks that run at once, or fewer if there are fewer runs: one at least, which writes the result.
 fn blocks(stream: &Stream, len: usize, rows: usize) -> usize {
-    len.div_ceil(THREADS as usize * rows).min(BLOCKS * stream.device().limits().multiprocessors as usize)
+    len.div_ceil(THREADS as usize * rows).clamp(1, BLOCKS * stream.device().limits().multiprocessors as usize)
 }

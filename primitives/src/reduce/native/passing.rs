@@ -54,19 +54,18 @@ unsafe fn test<H: RegisterRepr>(
 /// # Safety
 /// The contract of [`find_passing`](crate::reduce::device::passing::FindPassing).
 pub(crate) unsafe fn find_passing<H: RegisterRepr, const ROWS: usize>(kernel: FindPassing<H, ROWS>, team: Team) {
-    let FindPassing { input, keep, wanted, position, .. } = kernel;
-    // SAFETY: nothing else uses the position.
-    let first = AtomicU64::new(unsafe { position.as_mut_ptr().read() });
+    let FindPassing { input, keep, wanted, found, .. } = kernel;
+    let first = AtomicU64::new(u64::MAX);
     let is_over = |start: usize| first.load(Ordering::Relaxed) <= start as u64;
     let each = |start: usize, flags: &[u8]| {
-        if let Some(found) = flags.iter().position(|&flag| u32::from(flag) == wanted) {
-            first.fetch_min((start + found) as u64, Ordering::Relaxed);
+        if let Some(place) = flags.iter().position(|&flag| u32::from(flag) == wanted) {
+            first.fetch_min((start + place) as u64, Ordering::Relaxed);
         }
     };
     // SAFETY: guaranteed by the caller; the functions use an atomic number.
     unsafe { test::<H>(input, keep, team, &is_over, &each) };
-    // SAFETY: there is one position.
-    unsafe { position.as_mut_ptr().write(first.into_inner()) };
+    // SAFETY: nothing else uses the result.
+    unsafe { found.set_natively(first.into_inner(), wanted) };
 }
 
 /// # Safety
@@ -81,5 +80,5 @@ pub(crate) unsafe fn count_passing<H: RegisterRepr, const ROWS: usize>(kernel: C
     // SAFETY: guaranteed by the caller; the functions use an atomic number.
     unsafe { test::<H>(input, keep, team, &|_| false, &each) };
     // SAFETY: there is one count.
-    unsafe { *count.as_mut_ptr() += total.into_inner() };
+    unsafe { count.as_mut_ptr().write(total.into_inner()) };
 }

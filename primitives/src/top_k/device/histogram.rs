@@ -103,6 +103,33 @@ impl<const THREADS: u32> Histogram<THREADS> {
         }
     }
 
+    /// Counts digits of all lanes. If all of them are the same, they are counted once.
+    ///
+    /// # Safety
+    /// Same as [`add`](Self::add).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn add_all<const VEC: usize, const ROWS: usize>(self, digits: [[u32; VEC]; ROWS]) {
+        let first = shuffle_idx(FULL, digits[0][0], 0);
+        let mut are_same = true;
+        for row in 0..ROWS {
+            for i in 0..VEC {
+                are_same &= digits[row][i] == first;
+            }
+        }
+        if ballot(FULL, are_same) == FULL {
+            if lane_id() == 0 {
+                self.bins.atomic_add(first as usize, LANES * (VEC * ROWS) as u32);
+            }
+        } else {
+            for row in 0..ROWS {
+                for i in 0..VEC {
+                    self.bins.atomic_add(digits[row][i] as usize, 1);
+                }
+            }
+        }
+    }
+
     /// Returns the digit that the `wanted` largest numbers of this block go down to.
     ///
     /// # Safety

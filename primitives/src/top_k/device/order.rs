@@ -78,7 +78,7 @@ impl NumberKeys {
     /// There are so many keys, of the size of `C`, and no other thread has this one.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn set<C: ShortCode>(self, at: usize, bits: C) {
+    pub(super) unsafe fn set<C: ShortCode>(self, at: usize, bits: C) {
         if self.bytes.is_empty() {
             return;
         }

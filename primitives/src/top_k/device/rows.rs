@@ -15,6 +15,9 @@ use crate::monoid::Sum;
 use crate::sort::ShortCode;
 use crate::view::{Shared, SharedMemory, shared_bytes};
 
+/// The threads per block.
+const THREADS: u32 = 512;
+
 /// Returns how many numbers in question a block holds in shared memory.
 #[must_use]
 pub const fn room<C>() -> usize {
@@ -23,7 +26,7 @@ pub const fn room<C>() -> usize {
 
 /// Returns the shared memory of a block.
 #[must_use]
-const fn shared<C: ShortCode, const THREADS: u32>() -> usize {
+const fn shared<C: ShortCode>() -> usize {
     Histogram::<THREADS>::bytes()
         + shared_bytes::<C>(room::<C>())
         + shared_bytes::<u32>(room::<C>())
@@ -88,11 +91,11 @@ impl<C: ShortCode> SharedRow<C> {
 #[kernel(
     listed = super::instances::SELECT_ROWS_PTX,
     threads = THREADS,
-    shared = shared::<C, THREADS>(),
+    shared = shared::<C>(),
     min_blocks = 1,
     native = crate::top_k::native::select_rows
 )]
-pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
+pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
     input: I,
     coding: Coding,
     bits: u32,
@@ -102,30 +105,31 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
     sifted: Sifted,
 ) {
     let mut memory = SharedMemory::new();
-    let histogram = Histogram::<THREADS>::take(&mut memory);
-    let held = SharedRow { codes: memory.take::<C>(room::<C>()), positions: memory.take::<u32>(room::<C>()) };
-    let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
-
     let (own, row) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
+    let per_row = wanted.most();
+    let selection = Selection {
+        histogram: Histogram::<THREADS>::take(&mut memory),
+        held: SharedRow { codes: memory.take::<C>(room::<C>()), positions: memory.take::<u32>(room::<C>()) },
+        warp_totals: memory.take::<u32>((THREADS / LANES) as usize),
+        source: RowInput { input, coding, row: layout.row(row, input.count()) },
+        selected: selected.row(row, per_row),
+    };
     if sifted.row(row).is_enough() {
         return;
     }
-    let source = RowInput { input, coding, row: layout.row(row, input.count()) };
-    let per_row = wanted.most();
-    let selected = selected.row(row, per_row);
-    let wanted = wanted.of(row).min(source.row.len);
+    let wanted = wanted.of(row).min(selection.source.row.len);
     let mut at = wanted + own;
     while at < per_row {
-        selected.set(at, C::zeroed(), u32::NONE);
+        selection.selected.set(at, C::zeroed(), u32::NONE);
         at += THREADS as usize;
     }
     if wanted == 0 {
         return;
     }
-
+    let histogram = selection.histogram;
     histogram.clear();
     thread::sync_threads();
-    source.count::<C, VEC, THREADS>(histogram, Digit::of(bits, 0), wanted as u64);
+    selection.source.count::<C, VEC>(histogram, Digit::of(bits, 0), wanted as u64);
 
     let (mut prefix, mut above) = ([0; 2], 0);
     // The number of elements in shared memory, once they are there.
@@ -134,7 +138,6 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
     let mut level = 0;
     while level < levels {
         let (digit, is_last) = (Digit::of(bits, level), level + 1 == levels);
-        let next = if is_last { digit } else { Digit::of(bits, level + 1) };
         thread::sync_threads();
         let pick = histogram.pick_own(wanted as u64 - above);
         thread::sync_threads();
@@ -145,52 +148,9 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
         let kept = (above + pick.count) as usize;
         let moves = is_last || held_len.is_none() && kept <= room::<C>();
         let limit = if is_last { wanted as u64 - above } else { u64::MAX };
-        let len = held_len.unwrap_or(source.row.len);
-        let mut before = Counts { greater: 0, ties: 0 };
-        let mut first = 0;
-        while first < len {
-            let start = (first + warp_id() as usize * run_len(VEC)).min(len);
-            let run = (len - start).min(run_len(VEC));
-            let codes = match held_len {
-                None => source.load::<C, VEC>(start, run),
-                Some(_) => held.load::<VEC>(start, run),
-            };
-            let marks = Marks::<VEC>::of(codes, run, digit, C::of_halves(prefix));
-            if !is_last {
-                for row in 0..ROWS {
-                    for i in 0..VEC {
-                        histogram.add(next.get(codes[row][i]), marks.is_tie(row, i));
-                    }
-                }
-            }
-            if moves {
-                let own = marks.count();
-                let block = scan::scan_warps::<u32, Sum, THREADS>(own, Sum, warp_totals);
-                if own != 0 {
-                    let run = Counts::of_word(block.before);
-                    let run = Counts { greater: before.greater + run.greater, ties: before.ties + run.ties };
-                    marks.place(run, limit, |at, place| {
-                        let at = start + at;
-                        let (code, position) = if held_len.is_none() {
-                            (coding.encode(input.item(source.row.first + at)), at as u32)
-                        } else {
-                            (held.codes.get(at), held.positions.get(at))
-                        };
-                        if is_last {
-                            selected.set(place, code, position);
-                        } else if place < room::<C>() {
-                            held.codes.set(place, code);
-                            held.positions.set(place, position);
-                        }
-                    });
-                }
-                let tile = Counts::of_word(block.total);
-                before = Counts { greater: before.greater + tile.greater, ties: before.ties + tile.ties };
-                // The next tile reuses the shared memory.
-                thread::sync_threads();
-            }
-            first += (THREADS / LANES) as usize * run_len(VEC);
-        }
+        let next = if is_last { digit } else { Digit::of(bits, level + 1) };
+        let pass = Pass { digit, next, is_last, prefix: C::of_halves(prefix), limit, moves, held_len };
+        selection.narrow::<VEC>(pass);
         if moves {
             held_len = Some(kept);
         }
@@ -198,7 +158,109 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
     }
 
     if per_row <= room::<C>() && !sifted.is_there() {
-        order::<C, THREADS>(held, selected);
+        order::<C>(selection.held, selection.selected);
+    }
+}
+
+/// One more look at the numbers in question, when one more digit of the smallest wanted one is known.
+#[derive(Clone, Copy)]
+struct Pass<C> {
+    digit: Digit,
+    /// The digit after it, whose values are counted.
+    next: Digit,
+    /// There is no such digit.
+    is_last: bool,
+    /// The bits down to the digit.
+    prefix: C,
+    /// How many of the numbers with this prefix are wanted.
+    limit: u64,
+    /// The numbers in question are moved.
+    moves: bool,
+    /// The number of elements in shared memory, if they are there.
+    held_len: Option<usize>,
+}
+
+/// What a block selects from, and where it moves numbers.
+#[derive(Clone, Copy)]
+struct Selection<C, I> {
+    histogram: Histogram<THREADS>,
+    held: SharedRow<C>,
+    warp_totals: Shared<u32>,
+    source: RowInput<I>,
+    selected: Candidates<C, u32>,
+}
+
+impl<C: ShortCode, I: Input<C::Repr>> Selection<C, I> {
+    /// Goes over the numbers in question: counts the next digit of those with the prefix, and moves those that are not below it, to
+    /// shared memory or to the selected ones.
+    ///
+    /// # Safety
+    /// All threads of the block must call this, with barriers before and after. The counts are zero.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn narrow<const VEC: usize>(self, pass: Pass<C>) {
+        let len = pass.held_len.unwrap_or(self.source.row.len);
+        let mut before = Counts { greater: 0, ties: 0 };
+        let mut first = 0;
+        while first < len {
+            let start = (first + warp_id() as usize * run_len(VEC)).min(len);
+            let run = (len - start).min(run_len(VEC));
+            let codes = match pass.held_len {
+                None => self.source.load::<C, VEC>(start, run),
+                Some(_) => self.held.load::<VEC>(start, run),
+            };
+            let marks = Marks::<VEC, ROWS>::of(codes, run, pass.digit, pass.prefix);
+            if !pass.is_last {
+                for row in 0..ROWS {
+                    for i in 0..VEC {
+                        self.histogram.add(pass.next.get(codes[row][i]), marks.is_tie(row, i));
+                    }
+                }
+            }
+            if pass.moves {
+                before = self.move_marked(pass, marks, start, before);
+                // The next tile reuses the shared memory.
+                thread::sync_threads();
+            }
+            first += (THREADS / LANES) as usize * run_len(VEC);
+        }
+    }
+
+    /// Moves the marked numbers of a tile, of whose runs this warp's begins at `start`. Returns the counts with those of the tile.
+    ///
+    /// # Safety
+    /// All threads of the block must call this.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn move_marked<const VEC: usize>(
+        self,
+        pass: Pass<C>,
+        marks: Marks<VEC, ROWS>,
+        start: usize,
+        before: Counts,
+    ) -> Counts {
+        let own = marks.count();
+        let block = scan::scan_warps::<u32, Sum, THREADS>(own, Sum, self.warp_totals);
+        if own != 0 {
+            let run = Counts::of_word(block.before);
+            let run = Counts { greater: before.greater + run.greater, ties: before.ties + run.ties };
+            marks.place(run, pass.limit, |at, place| {
+                let at = start + at;
+                let (code, position) = if pass.held_len.is_none() {
+                    (self.source.coding.encode(self.source.input.item(self.source.row.first + at)), at as u32)
+                } else {
+                    (self.held.codes.get(at), self.held.positions.get(at))
+                };
+                if pass.is_last {
+                    self.selected.set(place, code, position);
+                } else if place < room::<C>() {
+                    self.held.codes.set(place, code);
+                    self.held.positions.set(place, position);
+                }
+            });
+        }
+        let tile = Counts::of_word(block.total);
+        Counts { greater: before.greater + tile.greater, ties: before.ties + tile.ties }
     }
 }
 
@@ -213,7 +275,7 @@ impl<I> RowInput<I> {
     where
         I: Input<C::Repr>,
     {
-        load_input::<C, I, VEC>(self.input, self.coding, self.row.first + start, len)
+        load_input::<C, I, VEC, ROWS>(self.input, self.coding, self.row.first + start, len)
     }
 
     /// Counts a digit, as far down as the `wanted` largest numbers go.
@@ -222,12 +284,8 @@ impl<I> RowInput<I> {
     /// All threads of the block must call this, with barriers before and after.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn count<C: ShortCode, const VEC: usize, const THREADS: u32>(
-        self,
-        histogram: Histogram<THREADS>,
-        digit: Digit,
-        wanted: u64,
-    ) where
+    unsafe fn count<C: ShortCode, const VEC: usize>(self, histogram: Histogram<THREADS>, digit: Digit, wanted: u64)
+    where
         I: Input<C::Repr>,
     {
         let (mut first, mut least, mut tiles, mut next_look) = (0, 0, 0, 1);
@@ -260,7 +318,7 @@ impl<I> RowInput<I> {
 /// written by this block.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn order<C: ShortCode, const THREADS: u32>(held: SharedRow<C>, selected: Candidates<C, u32>) {
+unsafe fn order<C: ShortCode>(held: SharedRow<C>, selected: Candidates<C, u32>) {
     let (own, len) = (thread::thread_idx_x() as usize, selected.codes.len());
     thread::sync_threads();
     let mut at = own;

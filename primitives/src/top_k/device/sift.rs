@@ -227,7 +227,7 @@ pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
     while sample * stride as usize * run_len(VEC) < len {
         let start = (sample * stride as usize + sampled(sample, stride)) * run_len(VEC);
         let run = len.saturating_sub(start).min(run_len(VEC));
-        let codes = load_input::<C, I, VEC>(input, coding, start.min(len), run);
+        let codes = load_input::<C, I, VEC, ROWS>(input, coding, start.min(len), run);
         for row in 0..ROWS {
             for i in 0..VEC {
                 if (striped::<VEC>(row) + i < run) & (codes[row][i] > largest) {
@@ -325,8 +325,8 @@ pub unsafe fn sift<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usiz
     let end = first + len;
     while start < end {
         let run = (end - start).min(run_len(VEC));
-        let codes = load_input::<C, I, VEC>(input, coding, start, run);
-        let marks = Marks::<VEC>::at_least(codes, run, threshold);
+        let codes = load_input::<C, I, VEC, ROWS>(input, coding, start, run);
+        let marks = Marks::<VEC, ROWS>::at_least(codes, run, threshold);
         let count = marks.count() as u64;
         if count != 0 {
             let Some(place) = sifted.take(count) else { return };

@@ -13,13 +13,19 @@ use crate::sort::ShortCode;
 use crate::view::GlobalMut;
 use bytemuck::{Pod, Zeroable};
 
-/// The rows of a tile.
+/// The rows of a tile of the kernels for one input.
 pub(crate) const ROWS: usize = 3;
+
+/// Returns the elements of a warp in a tile of [`ROWS`] rows.
+#[must_use]
+pub const fn run_len(vec: usize) -> usize {
+    run_of(vec, ROWS)
+}
 
 /// Returns the elements of a warp.
 #[must_use]
-pub const fn run_len(vec: usize) -> usize {
-    LANES as usize * vec * ROWS
+pub const fn run_of(vec: usize, rows: usize) -> usize {
+    LANES as usize * vec * rows
 }
 
 /// Numbers and their positions in the input. It is a kernel argument.
@@ -46,7 +52,17 @@ impl<C: Pod, P: Pod> Candidates<C, P> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(crate) unsafe fn row(self, row: usize, len: usize) -> Self {
-        Self { codes: self.codes.slice(row * len, len), positions: self.positions.slice(row * len, len) }
+        self.part(row * len, len)
+    }
+
+    /// Returns those from `start` on, `len` of them.
+    ///
+    /// # Safety
+    /// There are so many.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn part(self, start: usize, len: usize) -> Self {
+        Self { codes: self.codes.slice(start, len), positions: self.positions.slice(start, len) }
     }
 }
 
@@ -94,19 +110,40 @@ pub(crate) fn striped<const VEC: usize>(row: usize) -> usize {
     (row * LANES as usize + lane_id() as usize) * VEC
 }
 
+/// Returns the lane's bits of the first `len` numbers of a run.
+#[inline(always)]
+pub(crate) fn first_of_run<const VEC: usize, const ROWS: usize>(len: usize) -> u32 {
+    if len == run_of(VEC, ROWS) {
+        return u32::MAX >> (32 - VEC * ROWS);
+    }
+    let mut bits = 0;
+    for row in 0..ROWS {
+        for i in 0..VEC {
+            bits |= u32::from(striped::<VEC>(row) + i < len) << (row * VEC + i);
+        }
+    }
+    bits
+}
+
+/// Returns the position in the run of the lane's number with this bit.
+#[inline(always)]
+pub(crate) fn place_in_run<const VEC: usize>(bit: u32) -> usize {
+    striped::<VEC>(bit as usize / VEC) + bit as usize % VEC
+}
+
 /// Loads the `len` elements of a warp's run from `start` on; zeros where there are none.
 ///
 /// # Safety
-/// The input has these elements, and `len` is at most [`run_len`].
+/// The input has these elements, and `len` is at most [`run_of`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(crate) unsafe fn load<T: Pod, I: Input<T>, const VEC: usize>(
+pub(crate) unsafe fn load<T: Pod, I: Input<T>, const VEC: usize, const ROWS: usize>(
     input: I,
     start: usize,
     len: usize,
 ) -> [[T; VEC]; ROWS] {
     let mut items = [[T::zeroed(); VEC]; ROWS];
-    if len == run_len(VEC) && input.lead::<VEC>() == start % VEC {
+    if len == run_of(VEC, ROWS) && input.lead::<VEC>() == start % VEC {
         for row in 0..ROWS {
             items[row] = input.row(start + striped::<VEC>(0), row * LANES as usize * VEC);
         }
@@ -125,12 +162,12 @@ pub(crate) unsafe fn load<T: Pod, I: Input<T>, const VEC: usize>(
 
 /// What a lane's numbers are, compared with a prefix: a bit `row * VEC + i` for each.
 #[derive(Clone, Copy)]
-pub(crate) struct Marks<const VEC: usize> {
+pub(crate) struct Marks<const VEC: usize, const ROWS: usize> {
     greater: u32,
     ties: u32,
 }
 
-impl<const VEC: usize> Marks<VEC> {
+impl<const VEC: usize, const ROWS: usize> Marks<VEC, ROWS> {
     /// Compares the bits from `digit` on of the first `len` numbers of the run with the prefix.
     #[inline(always)]
     pub fn of<C: ShortCode>(codes: [[C; VEC]; ROWS], len: usize, digit: Digit, prefix: C) -> Self {
@@ -156,7 +193,7 @@ impl<const VEC: usize> Marks<VEC> {
             }
         }
         // Only the last run of an input.
-        if len < run_len(VEC) {
+        if len < run_of(VEC, ROWS) {
             for row in 0..ROWS {
                 for i in 0..VEC {
                     marked &= !(u32::from(striped::<VEC>(row) + i >= len) << (row * VEC + i));

@@ -10,7 +10,7 @@ use crate::pairs::Pairs;
 use crate::sort::ShortCode;
 use crate::top_k::device::code::{Coding, Digit, Position};
 use crate::top_k::device::histogram::BINS;
-use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS, Narrow, Step, WARPS, tile_len};
+use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS, Narrow, Search, Step, WARPS, tile_len};
 use crate::top_k::device::layout::{RowLayout, Wanted};
 use crate::top_k::device::order::{NumberKeys, OrderBest, listable, orderable, per_thread};
 use crate::top_k::device::sift::{BLOCK_MAXIMA, FindThreshold, MAX_MAXIMA, SIFT_BLOCKS, SampleMaxima, Sift, Sifted};
@@ -172,38 +172,26 @@ impl<C: ShortCode, P: Position> Find<'_, C, P> {
         let (first, second) = (first.view(stream)?, second.view(stream)?);
         let mut steps = stream.uninit::<Step>(levels + 1)?;
         let mut counts = stream.zeroed::<u64>((levels + 1) * BINS)?;
-        let (steps, counts) = (steps.raw_view_mut(stream)?, counts.raw_view_mut(stream)?);
-        // SAFETY: there are as many steps.
-        let step = |level: usize| unsafe { steps.slice(level, 1) };
-        // SAFETY: there are as many counts.
-        let counts = |level: usize| unsafe { counts.slice(level * BINS, BINS) };
+        let search = Search {
+            steps: steps.raw_view_mut(stream)?,
+            counts: counts.raw_view_mut(stream)?,
+            first_spare: first,
+            second_spare: second,
+            selected,
+        };
 
         let tiles = len.div_ceil(tile_len(VEC));
         let blocks = tiles.min(MIN_BLOCKS as usize * stream.device().limits().multiprocessors as usize);
         let wanted = selected.codes.len() as u64;
-        let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, counts(0), sifted)
+        // SAFETY: there are counts of all digits.
+        let first = unsafe { search.counts(0) };
+        let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, first, sifted)
             .followed_by(Upcoming::kernel::<Narrow<C, I, P, VEC>>);
         // SAFETY: something is wanted, and the counts are zero.
         unsafe { stream.launch(kernel, blocks)? };
         for level in 0..levels {
             let scratch = stream.lookback_words(lookback::scratch_words::<Counts>(tiles))?;
-            let (before, after) = (step(level).as_const(), step(level + 1));
-            let (here, next) = (counts(level).as_const(), counts(level + 1));
-            let kernel = Narrow::<C, I, P, VEC>::new(
-                input,
-                coding,
-                bits,
-                level as u32,
-                before,
-                after,
-                here,
-                next,
-                first,
-                second,
-                selected,
-                scratch,
-                sifted,
-            );
+            let kernel = Narrow::<C, I, P, VEC>::new(input, coding, bits, level as u32, search, scratch, sifted);
             // SAFETY: the counts and the step before are those of the launch before; the spare memory is shorter than the
             // input, so that the look-back has words for its tiles.
             unsafe { stream.launch(kernel, blocks)? };

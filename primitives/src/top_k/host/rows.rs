@@ -9,17 +9,30 @@ use crate::input::Input;
 use crate::operator::map;
 use crate::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode};
+use crate::top_k::device::best_of_rows::{BestOfRows, Parts, RESIDENT, ROWS};
 use crate::top_k::device::code::Coding;
-use crate::top_k::device::instances::select_rows;
+use crate::top_k::device::instances::{best_of_rows, select_rows};
 use crate::top_k::device::kernel::tile_len;
 use crate::top_k::device::layout::{RowLayout, Wanted};
 use crate::top_k::device::order::{NumberKeys, OrderBest, listable, per_thread};
 use crate::top_k::device::rows::{SelectRows, room};
 use crate::top_k::device::sample_rows::{SampleRows, WARPS, run_len};
 use crate::top_k::device::sift::{SIFT_BLOCKS, Sift, Sifted};
-use crate::top_k::device::tile::Candidates;
+use crate::top_k::device::tile::{Candidates, run_of};
 use crate::{DeviceSlice, Error, GlobalMut, Stream, expect_len};
 use crate::{segmented_sort, transform};
+
+/// The threads of a block that finds the best elements of a row, or of a part of one. More elements than these are not few.
+const LARGE: u32 = 256;
+
+/// The threads of a block for short rows.
+const SMALL: u32 = 64;
+
+/// The lanes of a warp.
+const WARP: usize = 32;
+
+/// The shortest rows that are sifted. Shorter ones are read once, into the cache, by one block.
+const MIN_SIFTED: usize = 1 << 13;
 
 /// The rows of an input.
 #[derive(Clone, Copy, Debug)]
@@ -183,12 +196,14 @@ fn select_rows(
     let to_keys = keys.raw_view_mut(stream)?;
     let (opened, layout, wanted) = (input.open(stream)?, rows.layout(stream)?, wanted.open(stream)?);
     let to = positions.raw_view_mut(stream)?.as_type::<u32>();
-    let has_keys = select_rows!(input.size => (C, VEC, PER), {
-        let &Keys { coding, bits, .. } = input;
-        let keys = input.number_keys(to_keys);
-        let find = FindRows { stream, len: input.len(), count, per_row, wanted, layout, coding, bits, keys };
-        find.run::<C, _, VEC, PER>(opened.fused(), to)?
-    });
+    let &Keys { coding, bits, .. } = input;
+    let keys = input.number_keys(to_keys);
+    let find = FindRows { stream, len: input.len(), count, per_row, wanted, layout, coding, bits, keys };
+    let has_keys = if find.are_few() {
+        best_of_rows!(input.size => (C, VEC), find.run_best::<C, _, VEC>(opened.fused(), to)?)
+    } else {
+        select_rows!(input.size => (C, VEC, PER), find.run::<C, _, VEC, PER>(opened.fused(), to)?)
+    };
     if has_keys {
         return Ok(());
     }
@@ -230,6 +245,53 @@ impl FindRows<'_> {
             self.sort(selected)?;
         }
         Ok(false)
+    }
+
+    /// Returns whether so few are wanted that one launch finds them: [`run_best`](Self::run_best).
+    fn are_few(&self) -> bool {
+        /// Rows that are longer are read by the launches for many wanted elements, in fewer steps between barriers.
+        const LONGEST: usize = 1 << 15;
+        /// The most that are wanted of rows that could be sifted. Ranking more takes longer than sifting.
+        const OF_LONG: usize = 64;
+
+        let (row_len, most) = (self.len / self.count, self.per_row);
+        most <= LARGE as usize && (row_len < MIN_SIFTED || row_len <= LONGEST && most <= OF_LONG)
+    }
+
+    /// [`run`](Self::run) for few wanted numbers.
+    fn run_best<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
+        self,
+        input: I,
+        to: GlobalMut<u32>,
+    ) -> Result<bool, Error> {
+        let small_tile = SMALL as usize / WARP * run_of(VEC, ROWS);
+        if self.per_row <= SMALL as usize && self.len / self.count <= 2 * small_tile {
+            self.launch_best::<C, I, VEC, SMALL>(input, to)?;
+        } else {
+            self.launch_best::<C, I, VEC, LARGE>(input, to)?;
+        }
+        Ok(self.keys.is_some())
+    }
+
+    fn launch_best<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
+        &self,
+        input: I,
+        to: GlobalMut<u32>,
+    ) -> Result<(), Error> {
+        let &Self { stream, count, per_row, layout, coding, wanted, .. } = self;
+        // As many blocks as run at once, if there are so many tiles. More parts would have more of the best elements.
+        let tiles = (self.len / count).div_ceil(THREADS as usize / WARP * run_of(VEC, ROWS));
+        let blocks = (RESIDENT / THREADS) as usize * stream.device().limits().multiprocessors as usize;
+        let parts = blocks.div_ceil(count).min(tiles).max(1);
+        let room = if parts == 1 { 0 } else { count * parts * per_row };
+        let mut lists = Memory::<C, u32>::new(stream, room)?;
+        let finished = if parts == 1 { GlobalMut::empty() } else { stream.zero_words(count)? };
+        let parts_of_rows = Parts::new(parts, finished, lists.view(stream)?);
+        let keys = self.keys.unwrap_or(NumberKeys::none());
+        let kernel = BestOfRows::<C, I, VEC, THREADS>::new(input, coding, layout, wanted, parts_of_rows, to, keys);
+        // SAFETY: a block per part of each row; so many are wanted at most; the words are zeros of the stream, one per row, and the
+        // lists have room.
+        unsafe { stream.launch(kernel, count * parts) }
     }
 
     /// Moves the numbers of each row that may be wanted to a list, and orders the best of them. Rows whose list is of no use
@@ -277,23 +339,8 @@ impl FindRows<'_> {
         selected: Candidates<C, u32>,
         sifted: Sifted,
     ) -> Result<(), Error> {
-        /// The elements of a row for which a block of 512 threads is worthwhile: several of its tiles.
-        const LONG: usize = 1 << 14;
-        if self.len / self.count >= LONG {
-            self.launch::<C, I, VEC, 512>(input, selected, sifted)
-        } else {
-            self.launch::<C, I, VEC, 256>(input, selected, sifted)
-        }
-    }
-
-    fn launch<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
-        &self,
-        input: I,
-        selected: Candidates<C, u32>,
-        sifted: Sifted,
-    ) -> Result<(), Error> {
         let &Self { coding, bits, layout, wanted, .. } = self;
-        let kernel = SelectRows::<C, I, VEC, THREADS>::new(input, coding, bits, layout, wanted, selected, sifted);
+        let kernel = SelectRows::<C, I, VEC>::new(input, coding, bits, layout, wanted, selected, sifted);
         // SAFETY: one block per row, and as many selected numbers per row as are wanted at most.
         unsafe { self.stream.launch(kernel, self.count) }
     }
@@ -326,11 +373,9 @@ struct Sample {
 impl Sample {
     /// Returns the sample for rows of about `row_len` numbers of `bits` bits; nothing if sifting is not worthwhile.
     fn new<C: ShortCode>(row_len: usize, wanted: usize, bits: u32, vec: usize) -> Option<Self> {
-        /// Shorter rows are read once, into the cache, by one block.
-        const MIN_LEN: usize = 1 << 13;
         /// Most rows of numbers with fewer bits have too many equal ones.
         const MIN_BITS: u32 = 16;
-        if row_len < MIN_LEN || bits < MIN_BITS || wanted > listable::<C>() / 8 || wanted > row_len / 32 {
+        if row_len < MIN_SIFTED || bits < MIN_BITS || wanted > listable::<C>() / 8 || wanted > row_len / 32 {
             return None;
         }
         let all = per_thread::<C>();

@@ -9,7 +9,7 @@ use crate::kernel::Team;
 use crate::sort::ShortCode;
 use crate::top_k::device::code::{Digit, Position};
 use crate::top_k::device::histogram::{BINS, Cutoff, Pick};
-use crate::top_k::device::kernel::{CountDigits, GatherKeys, Narrow, Step, THREADS};
+use crate::top_k::device::kernel::{CountDigits, GatherKeys, Narrow, Search, Step, THREADS};
 use crate::top_k::device::order::OrderBest;
 use crate::top_k::device::sift::FindThreshold;
 use crate::view::GlobalMut;
@@ -234,25 +234,30 @@ pub(crate) unsafe fn narrow<C: ShortCode, I: Input<C::Repr>, P: Position, const 
     kernel: Narrow<C, I, P, VEC>,
     team: Team,
 ) {
-    let Narrow { input, coding, first_spare, second_spare, selected, .. } = kernel;
+    let Narrow { input, coding, level, search, .. } = kernel;
+    let Search { steps, first_spare, second_spare, selected, .. } = search;
     // SAFETY: earlier launches have finished the list.
     if unsafe { kernel.sifted.enough_natively() }.is_some() {
         return;
     }
     // SAFETY: it exists and was written, unless this is the first digit.
-    let before = if kernel.level == 0 { Step::zeroed() } else { unsafe { kernel.before.as_ptr().read() } };
+    let before = if level == 0 { Step::zeroed() } else { unsafe { steps.as_mut_ptr().add(level as usize).read() } };
     let source = if before.source == 1 { first_spare } else { second_spare };
     // SAFETY: nothing writes the source, which is not the target. Earlier launches have written the counts.
     let (codes, positions, counts) = unsafe {
-        (source.codes.as_const().as_slice(), source.positions.as_const().as_slice(), kernel.counts.as_slice())
+        (
+            source.codes.as_const().as_slice(),
+            source.positions.as_const().as_slice(),
+            search.counts(level).as_const().as_slice(),
+        )
     };
     let from_input = before.source == 0;
     // SAFETY: nothing writes the length.
     let len = if from_input { unsafe { input.count() } } else { before.len as usize };
     let room = (selected.codes.len(), first_spare.codes.len());
-    let plan = Plan::new((kernel.bits, kernel.level), before, len, counts, room);
-    // SAFETY: there is one.
-    unsafe { kernel.after.as_mut_ptr().write(plan.after) };
+    let plan = Plan::new((kernel.bits, level), before, len, counts, room);
+    // SAFETY: there is one more.
+    unsafe { steps.as_mut_ptr().add(level as usize + 1).write(plan.after) };
     let target = match plan {
         Plan { next: None, .. } => selected,
         Plan { to_first: true, .. } => first_spare,
@@ -269,7 +274,7 @@ pub(crate) unsafe fn narrow<C: ShortCode, I: Input<C::Repr>, P: Position, const 
         }
     };
     // SAFETY: several threads can call the function, and there are counts for the next digit.
-    let parts = unsafe { mark(len, plan, target.codes.len(), load, kernel.next_counts, team) };
+    let parts = unsafe { mark(len, plan, target.codes.len(), load, search.counts(level + 1), team) };
     let (mut greater, mut ties) = (0, 0);
     for part in parts {
         let (mut greater_here, mut ties_here) = (greater, ties);
@@ -497,28 +502,14 @@ mod tests {
                 codes: codes.raw_view_mut(stream).unwrap(),
                 positions: positions.raw_view_mut(stream).unwrap(),
             });
-            let (all_steps, all_counts) = (steps.raw_view_mut(stream).unwrap(), counts.raw_view_mut(stream).unwrap());
-            // SAFETY: there are as many steps and counts.
-            let (step, counted) = unsafe {
-                let at = level as usize;
-                let counts = |level: usize| all_counts.slice(level * BINS, BINS);
-                ([all_steps.slice(at, 1), all_steps.slice(at + 1, 1)], [counts(at), counts(at + 1)])
-            };
-            let kernel = Narrow::<C, SourceArg, u32, VEC>::new(
-                input,
-                coding,
-                bits,
-                level,
-                step[0].as_const(),
-                step[1],
-                counted[0].as_const(),
-                counted[1],
-                first,
-                second,
+            let search = Search {
+                steps: steps.raw_view_mut(stream).unwrap(),
+                counts: counts.raw_view_mut(stream).unwrap(),
+                first_spare: first,
+                second_spare: second,
                 selected,
-                scratch,
-                sifted,
-            );
+            };
+            let kernel = Narrow::<C, SourceArg, u32, VEC>::new(input, coding, bits, level, search, scratch, sifted);
             // SAFETY: the counts and the step before are those of the launch before.
             unsafe { stream.launch(kernel, 3).unwrap() };
             left.push(bytes(&steps.to_vec(stream).unwrap()));

@@ -5,7 +5,8 @@
 
 pub(crate) mod digits;
 
-use super::device::code::Position;
+use super::device::best_of_rows::BestOfRows;
+use super::device::code::{Coding, Position};
 use super::device::layout::Row;
 use super::device::rows::SelectRows;
 use super::device::sample_rows::SampleRows;
@@ -18,28 +19,18 @@ use crate::sort::ShortCode;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// # Safety
-/// The contract of [`select_rows`](super::device::rows::SelectRows).
-pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
-    kernel: SelectRows<C, I, VEC, THREADS>,
-    team: Team,
-) {
-    let SelectRows { input, coding, layout, wanted, selected, sifted, .. } = kernel;
-    // SAFETY: nothing writes the length.
-    let (all, room_of_row) = (unsafe { input.count() }, wanted.most());
-    let select = |row: usize| {
-        // SAFETY: there are so many rows. Earlier launches have finished their lists.
-        let (Row { first, len }, is_enough) =
-            unsafe { (layout.row_natively(row, all), sifted.row(row).enough_natively().is_some()) };
-        if is_enough {
-            return;
-        }
-        // SAFETY: there are so many rows, and nothing writes what is wanted of them.
-        let wanted = unsafe { wanted.of_natively(row) };
+/// The best elements of a row: the largest first, and of equal ones the one with the lowest position.
+struct BestOfRow<C>(Vec<(Reverse<C>, u32)>);
+
+impl<C: ShortCode> BestOfRow<C> {
+    /// Finds the `wanted` best elements, or all if they are fewer.
+    ///
+    /// # Safety
+    /// Nothing writes the input.
+    unsafe fn find<I: Input<C::Repr>>(input: I, coding: Coding, Row { first, len }: Row, wanted: usize) -> Self {
         let mut room = Vec::new();
         // SAFETY: the elements exist, and nothing writes them.
         let elements = unsafe { input.elements(first, len, &mut room) };
-        // The largest first; of equal ones, the first.
         let mut items: Vec<(Reverse<C>, u32)> = Vec::with_capacity(elements.len());
         for (position, &key) in elements.iter().enumerate() {
             items.push((Reverse(coding.encode(key)), position as u32));
@@ -49,12 +40,66 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usi
             items.truncate(wanted);
         }
         items.sort_unstable();
-        items.resize(room_of_row, (Reverse(C::zeroed()), u32::NONE));
-        for (at, &(Reverse(code), position)) in items.iter().enumerate() {
+        Self(items)
+    }
+
+    /// Returns the element at a place, and its position.
+    fn get(&self, place: usize) -> Option<(C, u32)> {
+        self.0.get(place).map(|&(Reverse(code), position)| (code, position))
+    }
+}
+
+/// # Safety
+/// The contract of [`best_of_rows`](super::device::best_of_rows::BestOfRows).
+pub(super) unsafe fn best_of_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
+    kernel: BestOfRows<C, I, VEC, THREADS>,
+    team: Team,
+) {
+    let BestOfRows { input, coding, layout, wanted, positions, keys, .. } = kernel;
+    // SAFETY: nothing writes the length.
+    let (all, most) = (unsafe { input.count() }, wanted.most());
+    let find = |row: usize| {
+        // SAFETY: there are so many rows, and nothing writes these.
+        let best =
+            unsafe { BestOfRow::<C>::find(input, coding, layout.row_natively(row, all), wanted.of_natively(row)) };
+        for at in row * most..(row + 1) * most {
+            let found = best.get(at - row * most);
             // SAFETY: each row has room for so many elements, and no other row has this place.
             unsafe {
-                selected.codes.as_mut_ptr().add(row * room_of_row + at).write(code);
-                selected.positions.as_mut_ptr().add(row * room_of_row + at).write(position);
+                positions.as_mut_ptr().add(at).write(found.map_or(u32::NONE, |(_, position)| position));
+                if let Some((code, _)) = found {
+                    keys.set_natively(at, coding.decode(code));
+                }
+            }
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes places of its own.
+    unsafe { team.each(positions.len() / most, find) };
+}
+
+/// # Safety
+/// The contract of [`select_rows`](super::device::rows::SelectRows).
+pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
+    kernel: SelectRows<C, I, VEC>,
+    team: Team,
+) {
+    let SelectRows { input, coding, layout, wanted, selected, sifted, .. } = kernel;
+    // SAFETY: nothing writes the length.
+    let (all, room_of_row) = (unsafe { input.count() }, wanted.most());
+    let select = |row: usize| {
+        // SAFETY: there are so many rows. Earlier launches have finished their lists, and nothing writes what is wanted.
+        let best = unsafe {
+            if sifted.row(row).enough_natively().is_some() {
+                return;
+            }
+            BestOfRow::<C>::find(input, coding, layout.row_natively(row, all), wanted.of_natively(row))
+        };
+        for at in row * room_of_row..(row + 1) * room_of_row {
+            let (code, position) = best.get(at - row * room_of_row).unwrap_or((C::zeroed(), u32::NONE));
+            // SAFETY: each row has room for so many elements, and no other row has this place.
+            unsafe {
+                selected.codes.as_mut_ptr().add(at).write(code);
+                selected.positions.as_mut_ptr().add(at).write(position);
             }
         }
     };
