@@ -404,7 +404,7 @@ fn computed_elements(device: &Device) {
             first.sort_by_key(|pair| part(pair.0));
 
             let mut to = (stream.upload(&vec![9u32; n]).unwrap(), stream.upload(&vec![9u32; n]).unwrap());
-            let mut expect = |expected: &[(u32, u32)], to: &mut (_, _), what: &str| {
+            let expect = |expected: &[(u32, u32)], to: &mut (_, _), what: &str| {
                 let (keys, values): &mut (gpu_primitives::DeviceVec<u32>, gpu_primitives::DeviceVec<u32>) = to;
                 let found = keys.to_vec(&stream).unwrap().into_iter().zip(values.to_vec(&stream).unwrap());
                 let rest = (expected.len()..n).map(|_| (9, 9));
