@@ -149,7 +149,7 @@ fn sorts_in_one_block(device: &Device) {
 
 /// The passes of a sort of 32-bit pairs: 1 KiB per tile and pass, and little more.
 fn passes(n: usize, passes: usize) -> usize {
-    let tile = if n < 1 << 19 { 2048 } else { 384 * 22 };
+    let tile = if n < 1 << 19 { 2048 } else { 320 * 25 };
     passes * (n.div_ceil(tile) * KIB + 4 * KIB + 4) + LEAST_SCRATCH + 8
 }
 

@@ -4,10 +4,10 @@
 use super::block::SortBlock;
 use super::kernel::BucketPass;
 
-/// The threads per block for large inputs. What counts is the length of a tile: longer runs are written faster. (A pass over 2^27 keys
-/// takes 610 µs in tiles of 320 threads with 25 items, 590 and 617 in those of 384 with 23 and 21, and 573 in those of 512 with 21. But
-/// 23 and, of 512 threads, 21 items take a few registers more than some GPUs have.)
-pub const THREADS: u32 = 384;
+/// The threads per block for large inputs: as many as leave enough registers for the items. (A pass over 2^27 keys takes 610 µs in tiles
+/// of 320 threads with 25 items, 590 in those of 384 with 23, and 573 in those of 512 with 21, but the last two need a few
+/// registers more than some GPUs have.)
+pub const THREADS: u32 = 320;
 /// The number of blocks of `THREADS` that must fit on a multiprocessor.
 pub const MIN_BLOCKS: u32 = 2;
 /// The threads per block for small inputs: many small tiles, so that every multiprocessor has one.
@@ -22,9 +22,10 @@ pub const BLOCK_THREADS: u32 = 512;
 #[must_use]
 pub const fn items<K, V>() -> usize {
     match (size_of::<K>(), size_of::<V>()) {
-        (0..=4, 0..=4) => 22,
-        (0..=8, 0) => 15,
+        (0..=4, 0..=4) => 25,
+        (0..=4, 0..=8) | (0..=8, 0) => 17,
         (0..=8, 0..=8) => 13,
+        (0..=8, _) => 9,
         _ => 7,
     }
 }

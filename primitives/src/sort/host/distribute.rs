@@ -112,7 +112,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
         let kernel = if const { size_of::<K>() <= 8 } && is_small {
             kernel.followed_by(Upcoming::kernel::<SmallPass<K, V, B>>)
         } else {
-            with_shape!(ITEMS in 22 | 15 | 13 | 7 = items::<K, V>(), {
+            with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), {
                 kernel.followed_by(Upcoming::kernel::<LargePass<K, V, B, ITEMS>>)
             })
         };
@@ -141,7 +141,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
         if const { size_of::<K>() <= 8 } && is_small {
             return launch!(SmallPass<K, V, B>);
         }
-        with_shape!(ITEMS in 22 | 15 | 13 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
+        with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
     }
 }
 
