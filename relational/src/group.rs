@@ -3,15 +3,15 @@
 use crate::Column;
 use crate::agg::{self, Aggregates, Shared, Totals};
 use crate::column::expect_len;
-use crate::key::{Codes, Key, Keys, Numbers, Sorted, run_offsets};
-use crate::number::{Aggregate, Amount, NumberedRows, SortedRows, Summable, if_valid, number_of};
+use crate::key::{Codes, Key, Keys, Numbers, Sorted, fit_caches, run_offsets, with_short};
+use crate::number::{Aggregate, Amount, NumberedRows, SortedRows, Summable};
 use crate::rows::{Rows, Take, expect_rows};
 use bytemuck::Pod;
 use gpu_primitives::operator::{map, predicate};
-use gpu_primitives::scan::{self, Monoid, Sum};
+use gpu_primitives::scan::{self, Max, Monoid, Sum};
 use gpu_primitives::sort::{self, Options};
 use gpu_primitives::source::{at, counting, map as mapped, map2};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, select, transform};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, reduce, select, transform};
 use std::sync::OnceLock;
 
 /// Rows in groups. Groups are in ascending order of their keys, and the rows of a group in that of their positions.
@@ -46,11 +46,11 @@ enum Members {
     Numbered(Numbered),
 }
 
-/// Rows with numbers of few bits, and so in few groups. Sums and counts need no order of the rows, which is made when something else asks for
-/// it.
+/// Rows with numbers of few bits, so that there is a table of them. Sums and counts need no order of the rows, which is made when something
+/// else asks for it.
 #[derive(Debug)]
 struct Numbered {
-    numbers: DeviceVec<u16>,
+    numbers: Numbers,
     bits: u32,
     /// The number that the rows of each group have, in ascending order.
     of_groups: DeviceVec<u32>,
@@ -77,17 +77,23 @@ pub fn distinct<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Rows, 
 impl Groups {
     /// Returns the groups of rows with these numbers.
     fn of(stream: &Stream, codes: Codes) -> Result<Self, Error> {
-        match codes.numbers {
-            Numbers::Tiny(numbers) => Self::numbered(stream, numbers, codes.bits),
-            _ => Self::ordered(stream, codes),
-        }
+        let has_table = match &codes.numbers {
+            Numbers::Tiny(_) => true,
+            Numbers::Short(numbers) => fit_caches(codes.bits, numbers.len()) && is_even(stream, numbers, codes.bits)?,
+            Numbers::Long(_) => false,
+        };
+        if has_table { Self::numbered(stream, codes) } else { Self::ordered(stream, codes) }
     }
 
     /// Returns the groups of rows with numbers of few bits.
-    fn numbered(stream: &Stream, numbers: DeviceVec<u16>, bits: u32) -> Result<Self, Error> {
+    #[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
+    fn numbered(stream: &Stream, Codes { numbers, bits }: Codes) -> Result<Self, Error> {
         let (rows, table_len) = (numbers.len(), 1 << bits);
         let (mut counts, mut firsts) = (stream.uninit::<u32>(table_len)?, stream.uninit::<u32>(table_len)?);
-        histogram::counts_and_firsts(stream, mapped(&numbers, number_of()), &mut counts, &mut firsts)?;
+        with_short!(&numbers => numbers: K, {
+            let bins = mapped(numbers, map!(|number: K| -> u32 { number as u32 }));
+            histogram::counts_and_firsts(stream, bins, &mut counts, &mut firsts)?;
+        });
         let of_groups: DeviceVec<u32> =
             select::collect_positions(stream, &counts, predicate!(|count: u32| count != 0))?;
         let mut offsets = stream.zeroed::<u32>(of_groups.len() + 1)?;
@@ -389,7 +395,7 @@ impl Groups {
         let Members::Numbered(numbered) = &self.members else { return Ok(None) };
         expect_len("a column of grouped rows", self.rows, column.len())?;
         let rows = NumberedRows {
-            numbers: numbered.numbers.as_slice(),
+            numbers: &numbered.numbers,
             valid: column.valid(),
             of_groups: numbered.of_groups.as_slice(),
             table_len: 1 << numbered.bits,
@@ -414,25 +420,46 @@ impl Numbered {
         if let Some(order) = self.order.get() {
             return Ok(order);
         }
-        let order = sort::argsort(stream, &self.numbers, Options::new().bits(0..self.bits))?;
+        let options = Options::new().bits(0..self.bits);
+        let order = with_short!(&self.numbers => numbers: K, sort::argsort::<K>(stream, numbers, options)?);
         Ok(self.order.get_or_init(|| order))
     }
 
     /// Returns how many rows of each group are valid.
+    #[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
     fn count(&self, stream: &Stream, valid: DeviceSlice<'_, u8>) -> Result<DeviceVec<u32>, Error> {
         let mut counts = stream.uninit::<u32>(1 << self.bits)?;
-        histogram::bincount(stream, map2(&self.numbers, valid, if_valid()), &mut counts)?;
+        with_short!(&self.numbers => numbers: K, {
+            // The number of a row that is not valid is beyond the table.
+            let bin = map!(|number: K, valid: u8| -> u32 { if valid != 0 { number as u32 } else { 0xFFFF_FFFF } });
+            histogram::bincount(stream, map2(numbers, valid, bin), &mut counts)?;
+        });
         transform::collect(stream, at(&counts, &self.of_groups))
     }
 
     /// Returns the group of each row.
+    #[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
     fn group_of_rows(&self, stream: &Stream) -> Result<DeviceVec<u32>, Error> {
         let groups = transform::collect(stream, counting(0u32, self.of_groups.len()))?;
         let mut table = stream.zeroed::<u32>(1 << self.bits)?;
         // SAFETY: the numbers of groups are different, and have so many bits.
         unsafe { permute::scatter_unchecked(stream, &groups, &self.of_groups, &mut table)? };
-        transform::collect(stream, at(&table, mapped(&self.numbers, number_of())))
+        with_short!(&self.numbers => numbers: K, {
+            let bins = mapped(numbers, map!(|number: K| -> u32 { number as u32 }));
+            transform::collect(stream, at(&table, bins))
+        })
     }
+}
+
+/// Returns whether no number is very frequent, as far as a sample says: rows of a frequent one would all wait for the same address. Waits.
+fn is_even(stream: &Stream, numbers: &DeviceVec<u32>, bits: u32) -> Result<bool, Error> {
+    const SAMPLE: usize = 1 << 13;
+    const MOST: u32 = SAMPLE as u32 / 64;
+    let place = map!(step: u32 = (numbers.len() / SAMPLE) as u32; |i: u32| -> u32 { i * step });
+    let sample = at(numbers, mapped(counting(0u32, SAMPLE.min(numbers.len())), place));
+    let mut counts = stream.uninit::<u32>(1 << bits)?;
+    histogram::bincount(stream, sample, &mut counts)?;
+    Ok(reduce::reduce(stream, &counts, Max)?.get(stream)? <= MOST)
 }
 
 /// The rows that are not null in a column, group after group: their order and offsets, if these are not those of the groups.

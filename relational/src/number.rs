@@ -1,10 +1,10 @@
 //! Numbers: what groups add up and compare.
 
 use crate::decimals::{Decimals, Digits};
+use crate::key::{Numbers, with_short};
 use crate::{Column, Dates, Timestamps};
 use bytemuck::Pod;
 use gpu_primitives::histogram::{self, Summand};
-use gpu_primitives::map::{Map, Map2};
 use gpu_primitives::operator::{map, monoid, predicate};
 use gpu_primitives::reduce;
 use gpu_primitives::scan::{Max, Min, Monoid, Sum};
@@ -90,7 +90,7 @@ pub struct SortedRows<'a> {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedRows<'a> {
-    pub(crate) numbers: DeviceSlice<'a, u16>,
+    pub(crate) numbers: &'a Numbers,
     /// Which rows count; all, if there is nothing.
     pub(crate) valid: Option<DeviceSlice<'a, u8>>,
     /// The number of each group.
@@ -101,24 +101,22 @@ pub struct NumberedRows<'a> {
 
 impl NumberedRows<'_> {
     /// Adds up the rows of each group.
+    #[allow(clippy::unnecessary_cast, reason = "numbers have one of two types")]
     fn totals<T: Summand>(&self, stream: &Stream, values: DeviceSlice<'_, T>) -> Result<DeviceVec<T::Total>, Error> {
         let mut totals = stream.uninit::<T::Total>(self.table_len)?;
-        match self.valid {
-            Some(valid) => histogram::sums(stream, map2(self.numbers, valid, if_valid()), values, &mut totals)?,
-            None => histogram::sums(stream, mapped(self.numbers, number_of()), values, &mut totals)?,
-        }
+        with_short!(self.numbers => numbers: K, match self.valid {
+            Some(valid) => {
+                // The number of a row that is not valid is beyond the table.
+                let bin = map!(|number: K, valid: u8| -> u32 { if valid != 0 { number as u32 } else { 0xFFFF_FFFF } });
+                histogram::sums(stream, map2(numbers, valid, bin), values, &mut totals)?;
+            }
+            None => {
+                let bin = map!(|number: K| -> u32 { number as u32 });
+                histogram::sums(stream, mapped(numbers, bin), values, &mut totals)?;
+            }
+        });
         Ok(totals)
     }
-}
-
-/// The number of a row; one beyond all tables if the row is not valid.
-pub(crate) fn if_valid() -> impl Map2<u16, u8, Output = u32> {
-    map!(|number: u16, valid: u8| -> u32 { if valid != 0 { number as u32 } else { 0xFFFF_FFFF } })
-}
-
-/// The number of a row, as a bin of a histogram.
-pub(crate) fn number_of() -> impl Map<u16, Output = u32> {
-    map!(|number: u16| -> u32 { number as u32 })
 }
 
 impl<'a> SortedRows<'a> {

@@ -145,7 +145,9 @@ fn arrays_are_released_once_and_refused_if_they_are_wrong() {
     assert_eq!((released(), import(taken).unwrap().to_vec(stream).unwrap()), (0, NUMBERS.to_vec()));
     assert_eq!(released(), 1);
 
-    let wrong: [(&str, fn(&mut ArrowDeviceArray)); 10] = [
+    /// What is wrong with an array.
+    type Change = fn(&mut ArrowDeviceArray);
+    let wrong: [(&str, Change); 10] = [
         ("children", |array| array.array.n_children = 1),
         ("buffers", |array| array.array.n_buffers = 3),
         ("no buffers", |array| array.array.n_buffers = 0),

@@ -118,6 +118,31 @@ fn few_groups_are_like_many() {
     });
 }
 
+/// Groups of more numbers, which are counted in a table in global memory if none of them is frequent.
+#[test]
+fn a_table_in_memory_is_like_a_sort() {
+    let options = CpuOptions { only_with_ptx: true, ..CpuOptions::default() };
+    let stream = &Device::cpu_with(options).stream().unwrap();
+    let len = 1 << 20;
+    for frequent in [0, 3] {
+        let mut next = random(frequent + 7);
+        let numbers: Vec<i64> =
+            (0..len).map(|i| if i % 4 < frequent { 77 } else { (next() >> 7) as i64 & 0xFFFF }).collect();
+        let (sorted, keys) = (Column::upload(stream, &numbers).unwrap(), Column::upload(stream, &numbers).unwrap());
+        let (one, other) = (group_by(stream, narrow(&keys)).unwrap(), group_by(stream, &sorted).unwrap());
+        assert_eq!(one.rows().to_vec(stream).unwrap(), other.rows().to_vec(stream).unwrap());
+        let counts = |groups: &Groups| groups.count(stream).unwrap().to_vec(stream).unwrap();
+        assert_eq!(counts(&one), counts(&other));
+        let amounts = column(stream, len as usize, true, || (next() as i64).wrapping_mul(4001));
+        compare(stream, (&one, &other), &amounts);
+        compare(stream, (&one, &other), &column(stream, len as usize, false, || next() as u32));
+        let rows = |groups: &Groups| groups.group_of_rows(stream).unwrap().to_vec(stream).unwrap();
+        assert_eq!(rows(&one), rows(&other));
+        let last = |groups: &Groups| groups.last_rows(stream).unwrap().to_vec(stream).unwrap();
+        assert_eq!(last(&one), last(&other));
+    }
+}
+
 /// Right sides with unique keys, with duplicates, and with both, at the ends of the range of a key.
 #[test]
 fn joins_by_all_ways() {

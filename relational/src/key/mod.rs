@@ -16,7 +16,7 @@ use gpu_primitives::operator::map;
 use gpu_primitives::source::{at, map as mapped};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, transfer, transform};
 pub use numbers::Key;
-pub(crate) use numbers::{Codes, Numbers, Width, with_width};
+pub(crate) use numbers::{Codes, Numbers, Width, fit_caches, with_short, with_width};
 use numbers::{Elements, Parts, Shape};
 pub(crate) use packed::{Packed, Sorted, in_order, run_offsets};
 

@@ -8,6 +8,7 @@ use gpu_primitives::source::{Source, at, map as mapped, map2};
 use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream, reduce, transform};
 
 /// A number for each row: of 32 bits in memory if that is enough.
+#[derive(Debug)]
 pub(crate) enum Numbers {
     /// Numbers of [few](is_few) groups, where it was asked for them. They are not sorted.
     Tiny(DeviceVec<u16>),
@@ -22,6 +23,13 @@ const FEW_BITS: u32 = 12;
 pub(super) const fn is_few(bits: u32, rows: usize) -> bool {
     const SMALL_TABLE: usize = 256;
     bits <= FEW_BITS && (1 << bits <= SMALL_TABLE || 1 << bits <= rows)
+}
+
+/// Returns whether numbers of so many bits are counted in a table in global memory, which stays in the L2 cache. With fewer of them, more rows
+/// meet at an address; with more, the sums leave the cache: then a sort is as fast.
+pub(crate) const fn fit_caches(bits: u32, rows: usize) -> bool {
+    const ROWS_OF_A_NUMBER: usize = 16;
+    bits >= 16 && bits <= 21 && (1 << bits) * ROWS_OF_A_NUMBER <= rows
 }
 
 /// A type that [`Numbers`] have in memory.
@@ -68,6 +76,24 @@ macro_rules! with_width {
     };
 }
 pub(crate) use with_width;
+
+/// Evaluates an expression with numbers of 16 or 32 bits, in the type that they have in memory.
+macro_rules! with_short {
+    ($numbers:expr => $name:ident: $type:ident, $body:expr) => {
+        match $numbers {
+            $crate::key::Numbers::Tiny($name) => {
+                type $type = u16;
+                $body
+            }
+            $crate::key::Numbers::Short($name) => {
+                type $type = u32;
+                $body
+            }
+            $crate::key::Numbers::Long(_) => unreachable!("a table of them would be too long"),
+        }
+    };
+}
+pub(crate) use with_short;
 
 impl Numbers {
     /// Computes numbers of so many bits; tiny ones, if that is said.
