@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 /// The elements of a tile.
-const TILE: usize = 8 * 32 * 24;
+const TILE: usize = 8 * 32 * 16;
 
 fn main() -> ExitCode {
     run(cases![

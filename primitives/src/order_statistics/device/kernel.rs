@@ -23,7 +23,7 @@ pub(crate) const THREADS: u32 = 256;
 pub(crate) const MIN_BLOCKS: u32 = 2;
 
 /// The rows of a warp's run: as many accesses of 16 bytes are in flight per thread.
-const ROWS: usize = 6;
+const ROWS: usize = 4;
 
 /// Returns the elements of a tile.
 #[must_use]
