@@ -68,6 +68,11 @@ impl Counts {
     }
 }
 
+/// Some GPUs would spill registers for elements of two bytes, of which sixteen are in flight, to have a fourth block.
+const fn min_blocks<H>() -> u32 {
+    if size_of::<H>() == 2 { 3 } else { 0 }
+}
+
 /// Adds the number of elements in each bin to the counts.
 ///
 /// Blocks go over the input with accesses of 16 bytes, two per thread in flight. A block counts in its own shared memory and
@@ -87,6 +92,7 @@ impl Counts {
     listed,
     threads = THREADS,
     shared = shared_bytes::<u32>(COUNTERS) + shared_bytes::<H>(B::STAGED),
+    min_blocks = min_blocks::<H>(),
     native = crate::histogram::native::count_bins
 )]
 pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, const VEC: usize>(
