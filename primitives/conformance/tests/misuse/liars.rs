@@ -336,7 +336,6 @@ fn functions() -> Vec<Row> {
         "scan::exclusive of a source": (s; a = KEYS, out = OUT) => {
             scan::exclusive(s, lied_about(a), out.words_mut(), Liar::chosen(), 1)
         };
-        "reduce::argmin": (s; a = KEYS) => reduce::argmin(s, untrue(a));
         "reduce::argmax of a source": (s; a = KEYS) => reduce::argmax(s, lied_about(a));
         "top_k::largest of a source": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
             top_k::largest(s, lied_about(a), (out.words_mut(), places.words_mut()))

@@ -8,7 +8,6 @@ use gpu_primitives::map::{Map, Map2, Map3, Map4};
 use gpu_primitives::monoid::Monoid;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::operator::{Record, Recorded, operator};
-use gpu_primitives::reduce::Ranked;
 use gpu_primitives::select::Predicate;
 use gpu_primitives::sort::{Buckets, FromCode, RadixKey, SortBy};
 use gpu_primitives::source::Number;
@@ -244,10 +243,6 @@ impl Sample for Untrue {
     fn even(_: Self, _: Self, _: u32) -> Liar {
         Liar::chosen()
     }
-}
-
-impl Ranked for Untrue {
-    type Rank = Liar;
 }
 
 impl Number for Untrue {
