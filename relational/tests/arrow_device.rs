@@ -9,11 +9,14 @@ use gpu_relational::arrow::{ArrowDeviceArray, Imported, OnDevice, export_device,
 use gpu_relational::{Column, Dates, Decimals, TimeUnit, Timestamps, group_by, join};
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Runs a test on the CPU devices, and on a GPU if there is one.
+/// Runs a test on the CPU devices, and on a GPU if there is one. One test at a time: a GPU is one device for all threads, which counts the
+/// memory of all of them.
 fn on_devices(test: impl Fn(&Stream)) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut devices =
         vec![Device::cpu_with(CpuOptions { only_with_ptx: true, ..CpuOptions::default() }), Device::cpu_checked()];
     devices.extend(Device::cuda(0).ok());

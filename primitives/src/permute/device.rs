@@ -181,28 +181,20 @@ pub unsafe fn scatter_first<W: Pod, I: Index>(
         true => claimed.atomic_rmw(Rmw::Or, places[row] / 32, bit(row), Scope::Gpu, Order::Relaxed),
         false => 0,
     });
-    let (mut claims, mut is_repeated) = (0u32, false);
+    let mut is_repeated = false;
     for row in 0..ROWS {
         let is_free = earlier[row] & bit(row) == 0;
         if is_inside(row) && is_free {
             to.set(places[row] * words, items[row]);
-            claims |= 1 << row;
+            // The other words of long elements. The index is not asked again: a source may answer otherwise.
+            let mut word = 1;
+            while word < words {
+                to.set(places[row] * words + word, from.get(element(row) * words + word));
+                word += 1;
+            }
         }
         is_repeated |= is_inside(row) && !is_free;
         count_outside(element(row) < len && !is_inside(row), outside);
-    }
-    // The other words of long elements. Loads the indices again, which would take registers meanwhile.
-    let mut row = 0;
-    while words > 1 && row < ROWS {
-        if claims >> row & 1 != 0 {
-            let element =
-                thread::block_idx_x() as usize * TILE + row * THREADS as usize + thread::thread_idx_x() as usize;
-            let place = Input::<I>::item(&indices, element).index();
-            for word in 1..words {
-                to.set(place * words + word, from.get(element * words + word));
-            }
-        }
-        row += 1;
     }
     if any(FULL, is_repeated) && lane_id() == 0 {
         claimed.atomic_store(claimed.len() - 1, 1, Scope::Gpu, Order::Relaxed);
