@@ -67,13 +67,14 @@ fn odd(len: usize) -> impl Source<'static, [u8; 3]> + Copy {
     map(counting(0u32, len), map!(|x: u32| -> [u8; 3] { [x as u8, (x >> 8) as u8, 7] }))
 }
 
+/// A call that writes its result.
+trait Call<T>: Fn(&mut DeviceVec<T>) -> Result<(), Error> {}
+
+impl<T, F: Fn(&mut DeviceVec<T>) -> Result<(), Error>> Call<T> for F {}
+
 /// Runs a call twice, and compares what it has written.
 #[track_caller]
-fn alike<T: Pod + Debug + PartialEq>(
-    stream: &Stream,
-    len: usize,
-    calls: [&dyn Fn(&mut DeviceVec<T>) -> Result<(), Error>; 2],
-) -> Vec<T> {
+fn alike<T: Pod + Debug + PartialEq>(stream: &Stream, len: usize, calls: [&dyn Call<T>; 2]) -> Vec<T> {
     let [from_memory, computed] = calls.map(|call| {
         let mut output = stream.zeroed::<T>(len).unwrap();
         call(&mut output).unwrap();
@@ -409,7 +410,7 @@ fn searches(device: &Device) {
     for len in LENGTHS {
         let host = sorted(len as u64, len);
         let (plain, memory) = (&stream.upload(&host).unwrap(), &upload(stream, &host));
-        let both: [[&dyn Fn(&mut DeviceVec<u32>) -> Result<(), Error>; 2]; 5] = [
+        let both: [[&dyn Call<u32>; 2]; 5] = [
             [&|to| search::lower_bound(stream, haystack, plain, to, Less), &|to| {
                 search::lower_bound(stream, haystack, computed(memory), to, Less)
             }],

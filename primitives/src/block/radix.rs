@@ -28,7 +28,7 @@ pub const HALF: u32 = LANES / 2;
 #[inline(always)]
 #[must_use]
 pub fn first_item<const ROW: u32, const ITEMS: usize>() -> u32 {
-    let thread = thread::thread_idx_x() as u32;
+    let thread = thread::thread_idx_x();
     thread / ROW * (ROW * ITEMS as u32) + thread % ROW
 }
 
@@ -165,7 +165,7 @@ pub unsafe fn place<const THREADS: u32, const ROW: u32>(
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory<HALF>) -> Ranks<ITEMS> {
     let words = memory.own();
-    let own_bit = 1 << (HALF + thread::thread_idx_x() as u32 % HALF);
+    let own_bit = 1 << (HALF + thread::thread_idx_x() % HALF);
     let lower_bits = (own_bit - 1) & FULL << HALF;
     let mut ranks = Ranks { pairs: [0; ITEMS] };
     for j in 0..ITEMS {
@@ -177,7 +177,7 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
         ranks.add(j, place);
         // All lanes must have read the word.
         warp::sync_warp(FULL);
-        if word & !(own_bit | own_bit - 1) == 0 {
+        if word & !(own_bit | (own_bit - 1)) == 0 {
             words.atomic_store(bucket, place + 1);
         }
         // The next row must see the bits cleared and the position advanced.

@@ -156,8 +156,8 @@ pub unsafe fn gather_elements<W: Pod, I: Index>(
 /// index for each element of the source, or fewer if only the device knows how many. `last` has one number per place.
 /// `claimed` is zero: one bit per place, and a word after them, which becomes 1 if places are repeated. `outside` has one element.
 /// While the kernel runs, nothing writes what it reads, and nothing else uses the other buffers.
-// `ptxas` would spill rather than use more than 40 registers, unless it is told that four blocks are enough.
-#[kernel(listed, threads = THREADS, min_blocks = 4, native = super::native::scatter_first)]
+// `ptxas` would spill rather than use more registers, unless it is told that a few blocks are enough.
+#[kernel(listed, threads = THREADS, min_blocks = if size_of::<W>() == 16 { 2 } else { 4 }, native = super::native::scatter_first)]
 pub unsafe fn scatter_first<W: Pod, I: Index>(
     from: Global<W>,
     indices: SourceArg,

@@ -170,6 +170,7 @@ const fn is_held(size: usize) -> bool {
 
 /// What a primitive reads that needs its elements in memory.
 #[derive(Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "there are a few per call, on the stack")]
 pub(crate) enum Elements<'a> {
     /// They lie there.
     Slice(AnySlice<'a>),

@@ -230,7 +230,7 @@ impl<const ITEMS: usize, const IS_WHOLE: bool> OwnItems<ITEMS, IS_WHOLE> {
 /// the last bucket.
 #[inline(always)]
 fn existing<K, B: Buckets<K>>(count: u32, missing: u32, last: u32) -> u32 {
-    let missing = if thread::thread_idx_x() as u32 == last { missing } else { 0 };
+    let missing = if thread::thread_idx_x() == last { missing } else { 0 };
     // Threads may disagree about the last bucket.
     if B::PURITY.is_promised() { count - missing } else { count.saturating_sub(missing) }
 }
@@ -376,7 +376,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>, P: Place<V>> Tile<K, V, B, P> {
         valid: u32,
         buckets: PackedBuckets<ITEMS>,
     ) {
-        let thread = opaque(thread::thread_idx_x() as u32) as usize;
+        let thread = opaque(thread::thread_idx_x()) as usize;
         for j in 0..ITEMS {
             let rank = thread + j * THREADS as usize;
             let target = places.target(buckets.get(j), rank);
